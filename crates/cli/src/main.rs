@@ -1,0 +1,2 @@
+//! covary
+fn main() {}

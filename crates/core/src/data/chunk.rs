@@ -1,0 +1,206 @@
+//! A chunk: consecutive rows of one source, single or double precision, with holes and weights.
+
+use std::borrow::Cow;
+
+use crate::error::{Cell, Error, Result};
+use crate::linalg::MatRef;
+
+/// Order of the cells of an owned block in its buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Row after row (C order).
+    Rows,
+    /// Column after column (Fortran order).
+    Columns,
+}
+
+/// A number type that cells can have.
+pub trait Real: crate::linalg::RealField + Copy + Send + Sync + PartialOrd + 'static {
+    /// The cell in double precision: exact.
+    fn to_f64(self) -> f64;
+    /// The nearest value of this type.
+    fn from_f64(value: f64) -> Self;
+}
+
+impl Real for f64 {
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        self
+    }
+    #[inline(always)]
+    fn from_f64(value: f64) -> Self {
+        value
+    }
+}
+
+impl Real for f32 {
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        f64::from(self)
+    }
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation, reason = "rounding to the narrower type is the point")]
+    fn from_f64(value: f64) -> Self {
+        value as f32
+    }
+}
+
+/// A rectangle of cells, borrowed with any strides or owned in either order.
+#[derive(Debug, Clone)]
+pub enum Block<'a, T> {
+    /// Somebody else's memory, never copied.
+    View(MatRef<'a, T>),
+    /// A buffer of our own.
+    Owned {
+        /// `nrows · ncols` cells.
+        cells: Vec<T>,
+        /// Rows.
+        nrows: usize,
+        /// Columns.
+        ncols: usize,
+        /// Order of `cells`.
+        order: Order,
+    },
+}
+
+impl<T: Real> Block<'_, T> {
+    /// The rectangle as a matrix view, rows are samples.
+    pub fn view(&self) -> MatRef<'_, T> {
+        match self {
+            Self::View(view) => *view,
+            Self::Owned { cells, nrows, ncols, order: Order::Rows } => {
+                MatRef::from_row_major_slice(cells, *nrows, *ncols)
+            }
+            Self::Owned { cells, nrows, ncols, order: Order::Columns } => {
+                MatRef::from_column_major_slice(cells, *nrows, *ncols)
+            }
+        }
+    }
+}
+
+/// Cells in single or double precision. NaN is a hole.
+#[derive(Debug, Clone)]
+pub enum Cells<'a> {
+    /// Single precision.
+    F32(Block<'a, f32>),
+    /// Double precision.
+    F64(Block<'a, f64>),
+}
+
+/// Runs the same generic expression on the view of either precision.
+macro_rules! with_view {
+    ($cells:expr, $view:ident => $body:expr) => {
+        match $cells {
+            $crate::data::Cells::F32(block) => {
+                let $view = block.view();
+                $body
+            }
+            $crate::data::Cells::F64(block) => {
+                let $view = block.view();
+                $body
+            }
+        }
+    };
+}
+pub(crate) use with_view;
+
+impl Cells<'_> {
+    /// Number of rows and columns.
+    pub fn shape(&self) -> (usize, usize) {
+        with_view!(self, v => (v.nrows(), v.ncols()))
+    }
+
+    /// One cell, in double precision.
+    pub fn get(&self, row: usize, column: usize) -> f64 {
+        with_view!(self, v => v[(row, column)].to_f64())
+    }
+}
+
+/// Consecutive rows of a source.
+#[derive(Debug, Clone)]
+pub struct Chunk<'a> {
+    first_row: usize,
+    cells: Cells<'a>,
+    weights: Option<Cow<'a, [f64]>>,
+}
+
+impl<'a> Chunk<'a> {
+    /// Rows that start at `first_row` of their source, each of weight 1.
+    pub fn new(first_row: usize, cells: Cells<'a>) -> Self {
+        Self { first_row, cells, weights: None }
+    }
+
+    /// Owned double-precision rows, for sources that read files.
+    pub fn from_rows(first_row: usize, cells: Vec<f64>, ncols: usize, order: Order) -> Self {
+        let nrows = cells.len().checked_div(ncols).unwrap_or(0);
+        Self::new(first_row, Cells::F64(Block::Owned { cells, nrows, ncols, order }))
+    }
+
+    /// Gives each row a weight.
+    ///
+    /// # Errors
+    /// When there is not one weight per row, or one is negative or not finite.
+    pub fn with_weights(mut self, weights: impl Into<Cow<'a, [f64]>>) -> Result<Self> {
+        let weights = weights.into();
+        if weights.len() != self.nrows() {
+            return Err(Error::Length { what: "weights", expected: self.nrows(), found: weights.len() });
+        }
+        if let Some(i) = weights.iter().position(|w| !w.is_finite() || *w < 0.0) {
+            return Err(Error::Weight { row: self.first_row + i, value: weights[i] });
+        }
+        self.weights = Some(weights);
+        Ok(self)
+    }
+
+    /// Attaches weights that somebody has checked already.
+    pub(super) fn with_checked_weights(mut self, weights: &'a [f64]) -> Self {
+        self.weights = Some(Cow::Borrowed(weights));
+        self
+    }
+
+    /// The cells.
+    pub fn cells(&self) -> &Cells<'a> {
+        &self.cells
+    }
+
+    /// Weights of the rows, when they are not all 1.
+    pub fn weights(&self) -> Option<&[f64]> {
+        self.weights.as_deref()
+    }
+
+    /// Index in the source of this chunk's first row.
+    pub fn first_row(&self) -> usize {
+        self.first_row
+    }
+
+    /// Number of rows.
+    pub fn nrows(&self) -> usize {
+        self.cells.shape().0
+    }
+
+    /// Number of features.
+    pub fn ncols(&self) -> usize {
+        self.cells.shape().1
+    }
+
+    /// The error that fits the first cell that is not finite (row by row), if there is one.
+    ///
+    /// `operation` completes the sentence "… needs complete rows".
+    pub(crate) fn explain_not_finite(&self, operation: &'static str) -> Option<Error> {
+        let (nrows, ncols) = self.cells.shape();
+        let mut hole = None;
+        for row in 0..nrows {
+            for column in 0..ncols {
+                let value = self.cells.get(row, column);
+                let cell = || Cell { row: self.first_row + row, column, name: None };
+                if value.is_infinite() {
+                    return Some(Error::Infinite { value, cell: cell() });
+                }
+                if value.is_nan() && hole.is_none() {
+                    hole = Some(Error::Hole { cell: cell(), operation });
+                }
+            }
+        }
+        hole
+    }
+}

@@ -1,0 +1,11 @@
+//! Rows: arrays, files and partitions as chunks of cells, with holes and weights.
+
+mod chunk;
+mod rows;
+mod source;
+mod table;
+
+pub use chunk::{Block, Cells, Chunk, Order, Real};
+pub use rows::Rows;
+pub use source::{RowSource, RowStream, map_chunks};
+pub use table::Table;

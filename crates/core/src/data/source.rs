@@ -1,0 +1,65 @@
+//! Where chunks come from: a grid that can be read in any order and again, or a stream that passes once.
+
+use rayon::prelude::*;
+
+use super::{Chunk, Table};
+use crate::error::Result;
+
+/// Rows as a grid of chunks that can be read in any order and more than once.
+///
+/// The grid is a property of the source, never of the machine: evidence is merged along it, so that results do not
+/// depend on the number of threads.
+pub trait RowSource: Sync {
+    /// Number of features of every chunk.
+    fn n_features(&self) -> usize;
+
+    /// Number of chunks.
+    fn n_chunks(&self) -> usize;
+
+    /// Reads one chunk. Called from several threads at once.
+    ///
+    /// # Errors
+    /// Whatever the source meets: file trouble, text where numbers should be.
+    fn chunk(&self, index: usize) -> Result<Chunk<'_>>;
+
+    /// Number of rows, when it is known without reading them.
+    fn n_rows(&self) -> Option<usize> {
+        None
+    }
+
+    /// Names of the features, when they have some.
+    fn feature_names(&self) -> Option<&[String]> {
+        None
+    }
+
+    /// The whole, when it lies in memory: whole-matrix solvers ask for it.
+    fn as_table(&self) -> Option<&Table<'_>> {
+        None
+    }
+}
+
+/// Rows that pass once, in order: a pipe, a compressed file, a socket.
+pub trait RowStream {
+    /// Number of features of every chunk.
+    fn n_features(&self) -> usize;
+
+    /// The next chunk, or `None` at the end.
+    ///
+    /// # Errors
+    /// Whatever the source meets.
+    fn next_chunk(&mut self) -> Result<Option<Chunk<'static>>>;
+}
+
+/// Applies `f` to every chunk on all threads; the results come in the order of the grid.
+///
+/// # Errors
+/// The first error in the order of the grid.
+pub fn map_chunks<T: Send>(
+    source: &dyn RowSource,
+    f: impl Fn(&Chunk<'_>) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let results: Vec<Result<T>> =
+        (0..source.n_chunks()).into_par_iter().map(|i| f(&source.chunk(i)?)).collect();
+    let named: Result<Vec<T>> = results.into_iter().collect();
+    named.map_err(|e| e.named(source.feature_names()))
+}

@@ -1,0 +1,236 @@
+//! The one error type of the library: facts in fields, saying where and what to do.
+
+use std::fmt;
+
+/// Shorthand for results of this library.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Where a cell stands: row and column count from 0; the name is there when the source knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cell {
+    /// Row, counted from 0 over the whole source.
+    pub row: usize,
+    /// Feature, counted from 0 among the modelled features.
+    pub column: usize,
+    /// Name of the feature, when known.
+    pub name: Option<String>,
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "row {}, column '{}'", self.row, name),
+            None => write!(f, "row {}, column {}", self.row, self.column),
+        }
+    }
+}
+
+/// Everything that can go wrong, whatever the surface.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A cell is infinite.
+    #[error("the data contain {value} at {cell}; replace it by a number or, if it is unknown, by NaN")]
+    Infinite {
+        /// The offending value.
+        value: f64,
+        /// Where it stands.
+        cell: Cell,
+    },
+    /// A cell is missing where complete rows are needed.
+    #[error(
+        "the data have a hole at {cell}, and {operation} needs complete rows; drop or fill such rows first"
+    )]
+    Hole {
+        /// Where the first hole stands.
+        cell: Cell,
+        /// What could not be done.
+        operation: &'static str,
+    },
+    /// There are no rows at all.
+    #[error("there are no rows")]
+    NoRows,
+    /// There are no features at all.
+    #[error("there are no features")]
+    NoFeatures,
+    /// Fewer rows than a covariance needs.
+    #[error("{rows} row(s) of positive weight are too few: a covariance needs at least {needed}")]
+    TooFewRows {
+        /// Rows of positive weight.
+        rows: usize,
+        /// The least number that works.
+        needed: usize,
+    },
+    /// Every feature is constant.
+    #[error("all features are constant, so there is no variance to explain")]
+    Constant,
+    /// The variance cannot be represented in double precision.
+    #[error("the variance of the data overflows or underflows double precision; rescale the features")]
+    Scale,
+    /// Rows of the wrong width.
+    #[error("{found} features where the model has {expected}")]
+    FeatureCount {
+        /// What the model has.
+        expected: usize,
+        /// What the data have.
+        found: usize,
+    },
+    /// A feature of another name than the model's.
+    #[error("feature {position} is '{found}' where the model has '{expected}'")]
+    FeatureName {
+        /// Position, counted from 0.
+        position: usize,
+        /// The model's name.
+        expected: String,
+        /// The data's name.
+        found: String,
+    },
+    /// A weight that is negative or not finite.
+    #[error("the weight of row {row} is {value}; weights must be finite and not negative")]
+    Weight {
+        /// Row, counted from 0.
+        row: usize,
+        /// The offending weight.
+        value: f64,
+    },
+    /// Two lengths that must agree do not.
+    #[error("{what}: {found} where {expected} are needed")]
+    Length {
+        /// Of what.
+        what: &'static str,
+        /// Needed.
+        expected: usize,
+        /// Given.
+        found: usize,
+    },
+    /// More (or fewer) components than the data allow.
+    #[error("{requested} components asked for, but {rows} rows of {features} features allow 1 to {possible}")]
+    Components {
+        /// Asked for.
+        requested: usize,
+        /// The largest number that is possible.
+        possible: usize,
+        /// Rows of positive weight.
+        rows: usize,
+        /// Features.
+        features: usize,
+    },
+    /// An option outside its range.
+    #[error("{name} is {value}, but must be {allowed}")]
+    Parameter {
+        /// Name of the option.
+        name: &'static str,
+        /// What was given.
+        value: String,
+        /// What is allowed.
+        allowed: &'static str,
+    },
+    /// A solver that cannot work on these data.
+    #[error("the {solver} solver cannot be used here: {reason}")]
+    Solver {
+        /// Name of the solver.
+        solver: &'static str,
+        /// Why not.
+        reason: String,
+    },
+    /// A matrix that must be positive definite is not.
+    #[error("{what} is not positive definite (pivot {index})")]
+    NotPositiveDefinite {
+        /// Which matrix.
+        what: &'static str,
+        /// The pivot at which the factorisation broke down, counted from 0.
+        index: usize,
+    },
+    /// A decomposition did not converge.
+    #[error("the {0} did not converge")]
+    Decomposition(&'static str),
+    /// A model without noise has no density on the whole space.
+    #[error(
+        "the model has no noise and spans only {rank} of {features} dimensions, so rows have no density; fit with fewer components"
+    )]
+    NoDensity {
+        /// Dimensions that the loadings span.
+        rank: usize,
+        /// Features.
+        features: usize,
+    },
+    /// The objective of an iteration fell beyond rounding: a bug or broken arithmetic.
+    #[error("iteration {iteration}: the objective fell from {before} to {after}")]
+    ObjectiveFell {
+        /// Iteration, counted from 1.
+        iteration: usize,
+        /// Value before.
+        before: f64,
+        /// Value after.
+        after: f64,
+    },
+    /// Bytes that are not a file of this library, or a damaged one.
+    #[error("not a usable covary file: {0}")]
+    Format(String),
+    /// A file of a newer (or unknown) format version.
+    #[error(
+        "the file has format version {found}; this covary reads up to version {supported}: upgrade covary"
+    )]
+    Version {
+        /// In the file.
+        found: u64,
+        /// The newest that is understood.
+        supported: u64,
+    },
+    /// A source of rows failed (file trouble, bad text in a cell, …).
+    #[error("{error}")]
+    Source {
+        /// The kind of trouble.
+        class: ErrorClass,
+        /// What the source says.
+        error: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The caller asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// What kind of trouble an error is; the surfaces map it to exit codes and exceptions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorClass {
+    /// The request makes no sense.
+    Usage,
+    /// The data do not allow it.
+    Data,
+    /// Arithmetic broke down.
+    Numerical,
+    /// A file or a model in it.
+    File,
+    /// The caller asked to stop.
+    Interrupted,
+}
+
+impl Error {
+    /// Wraps the error of a row source.
+    pub fn source(class: ErrorClass, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Source { class, error: error.into() }
+    }
+
+    /// The kind of trouble.
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Parameter { .. } | Self::Solver { .. } => ErrorClass::Usage,
+            Self::NotPositiveDefinite { .. }
+            | Self::Decomposition(_)
+            | Self::NoDensity { .. }
+            | Self::ObjectiveFell { .. } => ErrorClass::Numerical,
+            Self::Format(_) | Self::Version { .. } => ErrorClass::File,
+            Self::Source { class, .. } => *class,
+            Self::Interrupted => ErrorClass::Interrupted,
+            _ => ErrorClass::Data,
+        }
+    }
+
+    /// Adds the feature's name to an error that points to a cell.
+    pub(crate) fn named(mut self, names: Option<&[String]>) -> Self {
+        if let Self::Infinite { cell, .. } | Self::Hole { cell, .. } = &mut self {
+            cell.name = names.and_then(|n| n.get(cell.column)).cloned();
+        }
+        self
+    }
+}
