@@ -1,10 +1,44 @@
-//! covary explains the covariance of data with a few hidden variables.
+//! covary explains the covariance of data with a few hidden variables: probabilistic PCA and its family.
+//!
+//! ```
+//! use covary::data::Rows;
+//!
+//! // Four rows of three features.
+//! let cells = [2.5, 2.4, 0.1, 0.5, 0.7, -0.2, 2.2, 2.9, 0.0, 1.9, 2.2, 0.3];
+//! let fit = covary::Ppca::new(1).fit(Rows::from_slice(&cells, 3)?)?;
+//! println!("noise variance {:?}", fit.model.noise());
+//! let z = fit.model.posterior(Rows::from_slice(&cells, 3)?)?;
+//! assert_eq!(z.mean.nrows(), 4);
+//! # Ok::<(), covary::Error>(())
+//! ```
+//!
+//! The code is laid out by one idea: model, algorithm and data are three things.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`data`] | rows from anywhere, as chunks: single or double precision, holes, weights |
+//! | [`evidence`] | statistics of rows that can be merged |
+//! | [`algorithm`] | how a model is found: mathematics only, and the one loop |
+//! | [`model`] | what a fitted model is and what can be asked of it |
+//! | [`estimator`] | the front doors: options → plan → algorithm → model and report |
+//! | [`persist`] | models and evidence as bytes that two languages can read |
+//!
+//! Symbols, once and for all: x is a row of p features, z its q latent variables, W the p × q loadings, μ the mean,
+//! ε the noise of variance σ², and $x = Wz + \mu + \varepsilon$.
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod algorithm;
 mod control;
 pub mod data;
 pub mod error;
+pub mod estimator;
+pub mod evidence;
 pub mod linalg;
+pub mod model;
+pub mod persist;
 
+pub use algorithm::Components;
 pub use control::{Control, Event};
 pub use error::{Error, ErrorClass, Result};
+pub use estimator::{Fit, Pca, Ppca, Solver};

@@ -110,6 +110,14 @@ impl Cells<'_> {
         with_view!(self, v => (v.nrows(), v.ncols()))
     }
 
+    /// Rows `start .. start + len`, without copying.
+    pub(super) fn part(&self, start: usize, len: usize) -> Cells<'_> {
+        match self {
+            Self::F32(block) => Cells::F32(Block::View(block.view().subrows(start, len))),
+            Self::F64(block) => Cells::F64(Block::View(block.view().subrows(start, len))),
+        }
+    }
+
     /// One cell, in double precision.
     pub fn get(&self, row: usize, column: usize) -> f64 {
         with_view!(self, v => v[(row, column)].to_f64())
@@ -166,6 +174,12 @@ impl<'a> Chunk<'a> {
     /// Weights of the rows, when they are not all 1.
     pub fn weights(&self) -> Option<&[f64]> {
         self.weights.as_deref()
+    }
+
+    /// The same rows, borrowed.
+    pub fn borrowed(&self) -> Chunk<'_> {
+        let weights = self.weights.as_deref().map(Cow::Borrowed);
+        Chunk { first_row: self.first_row, cells: self.cells.part(0, self.nrows()), weights }
     }
 
     /// Index in the source of this chunk's first row.

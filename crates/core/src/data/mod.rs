@@ -5,6 +5,7 @@ mod rows;
 mod source;
 mod table;
 
+pub(crate) use chunk::with_view;
 pub use chunk::{Block, Cells, Chunk, Order, Real};
 pub use rows::Rows;
 pub use source::{RowSource, RowStream, map_chunks};

@@ -94,3 +94,33 @@ impl<'a> From<&'a Rows<'a>> for Rows<'a> {
         Self::Source(rows.source())
     }
 }
+
+/// Views in C or Fortran order are borrowed; any other order is copied once.
+#[cfg(feature = "ndarray")]
+mod ndarray_views {
+    use ndarray::ArrayView2;
+
+    use super::{Block, Cells, MatRef, Rows, Table};
+    use crate::data::Order;
+
+    macro_rules! from_view {
+        ($number:ty, $cells:path) => {
+            impl<'a> From<ArrayView2<'a, $number>> for Rows<'a> {
+                fn from(view: ArrayView2<'a, $number>) -> Self {
+                    let (nrows, ncols) = view.dim();
+                    if let Some(slice) = view.to_slice() {
+                        return MatRef::from_row_major_slice(slice, nrows, ncols).into();
+                    }
+                    if let Some(slice) = view.reversed_axes().to_slice() {
+                        return MatRef::from_column_major_slice(slice, nrows, ncols).into();
+                    }
+                    let cells = view.iter().copied().collect();
+                    let block = Block::Owned { cells, nrows, ncols, order: Order::Rows };
+                    Self::Table(Table::new($cells(block)))
+                }
+            }
+        };
+    }
+    from_view!(f64, Cells::F64);
+    from_view!(f32, Cells::F32);
+}

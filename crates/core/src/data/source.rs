@@ -38,6 +38,25 @@ pub trait RowSource: Sync {
     }
 }
 
+/// A chunk alone is a source of one chunk: questions can be asked of it directly.
+impl RowSource for Chunk<'_> {
+    fn n_features(&self) -> usize {
+        self.ncols()
+    }
+
+    fn n_chunks(&self) -> usize {
+        1
+    }
+
+    fn chunk(&self, _: usize) -> Result<Chunk<'_>> {
+        Ok(self.borrowed())
+    }
+
+    fn n_rows(&self) -> Option<usize> {
+        Some(self.nrows())
+    }
+}
+
 /// Rows that pass once, in order: a pipe, a compressed file, a socket.
 pub trait RowStream {
     /// Number of features of every chunk.

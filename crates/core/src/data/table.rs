@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Block, Cells, Chunk, RowSource};
+use super::{Cells, Chunk, RowSource};
 use crate::error::{Error, Result};
 
 /// Rows of a chunk. Large enough that merging chunks costs nothing, small enough to share among many threads.
@@ -29,7 +29,7 @@ impl<'a> Table<'a> {
     pub fn with_weights(mut self, weights: impl Into<Cow<'a, [f64]>>) -> Result<Self> {
         let weights = weights.into();
         // One check for all chunks and for the table.
-        Chunk::new(0, self.part(0, self.shape().0)).with_weights(&*weights)?;
+        Chunk::new(0, self.cells.part(0, self.shape().0)).with_weights(&*weights)?;
         self.weights = Some(weights);
         Ok(self)
     }
@@ -62,17 +62,9 @@ impl<'a> Table<'a> {
         self.weights.as_deref()
     }
 
-    /// Rows `start .. start + len`, without copying.
-    fn part(&self, start: usize, len: usize) -> Cells<'_> {
-        match &self.cells {
-            Cells::F32(block) => Cells::F32(Block::View(block.view().subrows(start, len))),
-            Cells::F64(block) => Cells::F64(Block::View(block.view().subrows(start, len))),
-        }
-    }
-
     /// The table as one chunk.
     pub(crate) fn whole(&self) -> Chunk<'_> {
-        let chunk = Chunk::new(0, self.part(0, self.shape().0));
+        let chunk = Chunk::new(0, self.cells.part(0, self.shape().0));
         self.attach_weights(chunk, 0)
     }
 
@@ -99,7 +91,7 @@ impl RowSource for Table<'_> {
     fn chunk(&self, index: usize) -> Result<Chunk<'_>> {
         let start = index * CHUNK_ROWS;
         let len = CHUNK_ROWS.min(self.shape().0 - start);
-        Ok(self.attach_weights(Chunk::new(start, self.part(start, len)), start))
+        Ok(self.attach_weights(Chunk::new(start, self.cells.part(start, len)), start))
     }
 
     fn n_rows(&self) -> Option<usize> {

@@ -1,4 +1,98 @@
 //! Linear algebra: the only module that imports faer.
+//!
+//! Matrices are faer's. Kernels that run inside a chunk are sequential; whole-matrix work splits into a fixed number
+//! of tasks, so that results never depend on how many threads there are.
 
+mod basis;
+mod cholesky;
+mod eigen;
+mod krylov;
+mod latent;
+mod svd;
+
+use faer::linalg::matmul::triangular::{BlockStructure, matmul as triangular_matmul};
+use faer::{Accum, Par};
+
+pub(crate) use basis::{complete_basis, orthonormalise, orthonormality_error, standard_signs};
+pub(crate) use cholesky::Cholesky;
+pub use eigen::Eigen;
+pub(crate) use eigen::symmetric_eigen;
+pub(crate) use faer::ColRef;
 pub(crate) use faer::traits::RealField;
 pub use faer::{Mat, MatMut, MatRef};
+pub(crate) use krylov::{BlockKrylov, leading_eigen};
+pub(crate) use latent::LatentFactor;
+pub(crate) use svd::right_singular;
+
+/// Tasks into which whole-matrix work is split, whatever the number of threads.
+const TASKS: usize = 8;
+
+/// How whole-matrix work is split: the same on every machine.
+pub(crate) fn split(work: usize) -> Par {
+    // Below this many multiplications the hand-over costs more than it brings.
+    if work < 1 << 18 { Par::Seq } else { Par::rayon(TASKS) }
+}
+
+/// `a · b`, split over threads when large.
+pub(crate) fn product(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
+    let mut out = Mat::zeros(a.nrows(), b.ncols());
+    let par = split(a.nrows() * a.ncols() * b.ncols());
+    faer::linalg::matmul::matmul(out.as_mut(), Accum::Replace, a, b, 1.0, par);
+    out
+}
+
+/// `out ← out + alpha · a · b` on the calling thread: for kernels inside a chunk.
+pub(crate) fn add_product<T: RealField>(out: MatMut<'_, T>, a: MatRef<'_, T>, b: MatRef<'_, T>, alpha: T) {
+    faer::linalg::matmul::matmul(out, Accum::Add, a, b, alpha, Par::Seq);
+}
+
+/// `out ← a · b` on the calling thread.
+pub(crate) fn set_product(out: MatMut<'_, f64>, a: MatRef<'_, f64>, b: MatRef<'_, f64>) {
+    faer::linalg::matmul::matmul(out, Accum::Replace, a, b, 1.0, Par::Seq);
+}
+
+/// Lower triangle of `out ← [out +] block ᵀ · block` on the calling thread.
+pub(crate) fn lower_crossproduct<T: RealField>(out: MatMut<'_, T>, block: MatRef<'_, T>, add: bool) {
+    triangular_matmul(
+        out,
+        BlockStructure::TriangularLower,
+        if add { Accum::Add } else { Accum::Replace },
+        block.transpose(),
+        BlockStructure::Rectangular,
+        block,
+        BlockStructure::Rectangular,
+        T::one_impl(),
+        Par::Seq,
+    );
+}
+
+/// The largest power of two not above `x`, kept well inside the exponent range; 1 for 0.
+///
+/// Multiplying by its reciprocal is exact, which makes it the right unit for scaling.
+pub(crate) fn power_of_two(x: f64) -> f64 {
+    if x == 0.0 || !x.is_finite() {
+        return 1.0;
+    }
+    #[allow(clippy::cast_possible_truncation, reason = "exponents of doubles are small")]
+    let exponent = (x.log2().floor() as i32).clamp(-1000, 1000);
+    2f64.powi(exponent)
+}
+
+/// Largest magnitude in the lower triangle.
+pub(crate) fn max_abs_lower(a: MatRef<'_, f64>) -> f64 {
+    (0..a.ncols()).flat_map(|j| (j..a.nrows()).map(move |i| (i, j))).fold(0.0, |m, ij| a[ij].abs().max(m))
+}
+
+/// Copies the lower triangle onto the upper one.
+pub(crate) fn mirror_lower(a: &mut Mat<f64>) {
+    for j in 0..a.ncols() {
+        for i in 0..j {
+            a[(i, j)] = a[(j, i)];
+        }
+    }
+}
+
+/// Euclidean norm of a column, safe for any scale that its square allows.
+pub(crate) fn column_norm(a: MatRef<'_, f64>, j: usize) -> f64 {
+    a.col(j).norm_l2()
+}

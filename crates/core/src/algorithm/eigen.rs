@@ -1,0 +1,46 @@
+//! The covariance decomposed: for moments of any origin, the usual way when n ≥ p.
+
+use super::Components;
+use crate::error::{Error, Result};
+use crate::evidence::Moments;
+use crate::linalg::{Eigen, Mat, MatRef, leading_eigen, symmetric_eigen};
+use crate::model::RawSpectrum;
+use crate::model::Spectrum;
+
+/// Below this size the whole decomposition is as fast as the leading part.
+const SMALL: usize = 96;
+
+/// The spectrum of moments.
+pub(crate) fn solve(moments: &Moments, components: Components, seed: u64) -> Result<Spectrum> {
+    let (rows, p) = (moments.rows(), moments.n_features());
+    components.check_possible(rows, p)?;
+    let total_variance = moments.total_variance();
+    if !total_variance.is_finite() {
+        return Err(Error::Scale);
+    }
+    let covariance = moments.covariance();
+    let Eigen { values, vectors } = decompose(covariance.as_ref(), components, seed)?;
+    let q = components.resolve(rows, p, &values)?;
+    Spectrum::new(RawSpectrum {
+        mean: moments.mean().to_vec(),
+        vectors: vectors.subcols(0, q).to_owned(),
+        eigenvalues: values,
+        total_variance,
+        rows,
+        weight: moments.weight(),
+    })
+}
+
+/// The leading pairs when a count is asked for and they are few, else all.
+pub(super) fn decompose(matrix: MatRef<'_, f64>, components: Components, seed: u64) -> Result<Eigen> {
+    let n = matrix.nrows();
+    if let Some(q) = components.count().filter(|q| n > SMALL && 6 * q < n) {
+        if let Some(found) = leading_eigen(matrix, q, seed)? {
+            return Ok(found);
+        }
+    }
+    if n == 0 {
+        return Ok(Eigen { values: Vec::new(), vectors: Mat::zeros(0, 0) });
+    }
+    symmetric_eigen(matrix)
+}

@@ -1,0 +1,73 @@
+//! The leading directions in passes over the rows, for data that are large both ways: O(n·p·q) time, O(p·q) memory.
+
+use std::sync::Arc;
+
+use super::{Algorithm, Components, Journey, Step, drive};
+use crate::control::Control;
+use crate::data::RowSource;
+use crate::error::Result;
+use crate::evidence::Sketch;
+use crate::linalg::{BlockKrylov, Mat};
+use crate::model::{RawSpectrum, Spectrum};
+
+/// The spectrum of the rows of any source: block Krylov \[MM15\] with the exact trace, so σ² stays exact.
+pub(crate) fn solve(
+    source: &dyn RowSource,
+    q: usize,
+    seed: u64,
+    max_iterations: usize,
+    control: &Control<'_>,
+) -> Result<(Spectrum, Journey)> {
+    let p = source.n_features();
+    // One more row than components is needed, but how many there are is known only after a pass.
+    Components::Count(q).resolve(source.n_rows().unwrap_or(usize::MAX), p, &[])?;
+    let state = Passes::new(BlockKrylov::new(p, q, seed), q);
+    drive(state, source, max_iterations, control)
+}
+
+struct Passes {
+    krylov: BlockKrylov,
+    block: Arc<Mat<f64>>,
+    q: usize,
+    summary: Option<(usize, f64, Vec<f64>, f64)>, // rows, weight, mean, total variance
+}
+
+impl Passes {
+    fn new(krylov: BlockKrylov, q: usize) -> Self {
+        Self { block: Arc::new(krylov.next_block().to_owned()), krylov, q, summary: None }
+    }
+}
+
+impl Algorithm for Passes {
+    type Evidence = Sketch;
+    type Output = Spectrum;
+
+    fn evidence(&self) -> Sketch {
+        Sketch::empty(Arc::clone(&self.block))
+    }
+
+    fn update(&mut self, sketch: Sketch) -> Result<Step> {
+        let (rows, weight) = (sketch.rows(), sketch.weight());
+        Components::Count(self.q).resolve(rows, self.block.nrows(), &[])?;
+        let mut image = sketch.image().to_owned(); // scatter × block
+        image.col_iter_mut().for_each(|c| c.iter_mut().for_each(|x| *x /= weight));
+        self.summary = Some((rows, weight, sketch.mean().to_vec(), sketch.trace() / weight));
+        let step = self.krylov.absorb(image.as_ref())?;
+        self.block = Arc::new(self.krylov.next_block().to_owned());
+        Ok(Step { objective: step.captured, change: step.residual, converged: step.done })
+    }
+
+    fn finish(self) -> Result<Spectrum> {
+        let found = self.krylov.into_eigen();
+        let ((rows, weight, mean, total_variance), eigen) =
+            self.summary.zip(found).ok_or(crate::Error::Interrupted)?;
+        Spectrum::new(RawSpectrum {
+            mean,
+            eigenvalues: eigen.values,
+            vectors: eigen.vectors,
+            total_variance,
+            rows,
+            weight,
+        })
+    }
+}

@@ -1,0 +1,107 @@
+//! How a model is found: mathematics only, one file each, and the one loop that repeats a step.
+
+mod drive;
+pub(crate) mod dual;
+pub(crate) mod eigen;
+pub(crate) mod krylov;
+pub(crate) mod svd;
+
+pub use drive::{Algorithm, Journey, Step, Stop, drive};
+
+use crate::error::{Error, Result};
+
+/// How many components are wanted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Components {
+    /// So many.
+    Count(usize),
+    /// As few as explain this share of the variance, in (0, 1).
+    Fraction(f64),
+    /// All that the data allow: min(n − 1, p).
+    All,
+}
+
+impl From<usize> for Components {
+    fn from(q: usize) -> Self {
+        Self::Count(q)
+    }
+}
+
+impl From<f64> for Components {
+    fn from(fraction: f64) -> Self {
+        Self::Fraction(fraction)
+    }
+}
+
+impl Components {
+    /// What makes no sense whatever the data.
+    pub(crate) fn check(self) -> Result<()> {
+        let (name, allowed) = ("the number of components", "at least 1, or a fraction between 0 and 1");
+        match self {
+            Self::Count(0) => Err(Error::Parameter { name, value: "0".into(), allowed }),
+            Self::Fraction(f) if !(f > 0.0 && f < 1.0) => {
+                Err(Error::Parameter { name, value: f.to_string(), allowed })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The number, when it does not depend on the eigenvalues.
+    pub(crate) fn count(self) -> Option<usize> {
+        match self {
+            Self::Count(q) => Some(q),
+            _ => None,
+        }
+    }
+
+    /// Whether such a number exists for these data, before any work is done.
+    pub(crate) fn check_possible(self, rows: usize, features: usize) -> Result<()> {
+        let any = Self::Count(self.count().unwrap_or(1));
+        any.resolve(rows, features, &[]).map(|_| ())
+    }
+
+    /// The number for these data, given all eigenvalues (or none when a count was asked for).
+    pub(crate) fn resolve(self, rows: usize, features: usize, eigenvalues: &[f64]) -> Result<usize> {
+        if rows < 2 {
+            return Err(if rows == 0 { Error::NoRows } else { Error::TooFewRows { rows, needed: 2 } });
+        }
+        let possible = features.min(rows - 1);
+        match self {
+            Self::All => Ok(possible),
+            Self::Count(requested) if requested > possible => {
+                Err(Error::Components { requested, possible, rows, features })
+            }
+            Self::Count(q) => Ok(q),
+            Self::Fraction(fraction) => Ok(smallest_covering(fraction, &eigenvalues[..possible])),
+        }
+    }
+}
+
+/// The smallest q whose eigenvalues hold the fraction of their sum.
+fn smallest_covering(fraction: f64, eigenvalues: &[f64]) -> usize {
+    let total: f64 = eigenvalues.iter().sum();
+    let mut held = 0.0;
+    let covers = |value: &f64| {
+        held += value;
+        held >= fraction * total
+    };
+    eigenvalues.iter().position(covers).map_or(eigenvalues.len(), |q| q + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fraction_takes_the_fewest_that_reach_it() {
+        let values = [5.0, 3.0, 1.0, 1.0];
+        let q = |f: f64| Components::Fraction(f).resolve(10, 4, &values).unwrap();
+        assert_eq!([q(0.1), q(0.5), q(0.51), q(0.8), q(0.81), q(0.99)], [1, 1, 2, 2, 3, 4]);
+    }
+
+    #[test]
+    fn too_many_components_says_what_is_possible() {
+        let error = Components::Count(7).resolve(5, 9, &[]).unwrap_err();
+        assert!(matches!(error, Error::Components { requested: 7, possible: 4, rows: 5, features: 9 }));
+    }
+}

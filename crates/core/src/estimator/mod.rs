@@ -1,0 +1,9 @@
+//! The front doors: options, checked into a plan, run by an algorithm, giving a model and a report.
+
+mod plan;
+mod report;
+mod spectral;
+
+pub use plan::{Plan, Request, Solver, choose};
+pub use report::{Fit, Report};
+pub use spectral::{FromSpectrum, Pca, Ppca, Spectral};

@@ -1,0 +1,222 @@
+//! PPCA and PCA: one closed form, two readings of it.
+
+use std::marker::PhantomData;
+use std::time::Instant;
+
+use super::{Fit, Plan, Report, Request, Solver, choose};
+use crate::algorithm::{Components, Journey, dual, eigen, krylov, svd};
+use crate::control::Control;
+use crate::data::{RowSource, Rows};
+use crate::error::{Error, Result};
+use crate::evidence::{Moments, gather};
+use crate::model::{LinearGaussian, PrincipalComponents, Spectrum};
+
+/// A model that a spectrum determines.
+pub trait FromSpectrum: Sized + Send {
+    /// Makes it.
+    ///
+    /// # Errors
+    /// When a number overflows.
+    fn from_spectrum(spectrum: &Spectrum) -> Result<Self>;
+}
+
+impl FromSpectrum for LinearGaussian {
+    fn from_spectrum(spectrum: &Spectrum) -> Result<Self> {
+        spectrum.ppca()
+    }
+}
+
+impl FromSpectrum for PrincipalComponents {
+    fn from_spectrum(spectrum: &Spectrum) -> Result<Self> {
+        spectrum.pca()
+    }
+}
+
+/// Probabilistic PCA by maximum likelihood, in closed form \[TB99\].
+///
+/// ```
+/// use covary::data::Rows;
+/// let cells = [1.0, 2.1, 2.0, 3.9, 3.0, 6.2, 4.0, 7.8];
+/// let fit = covary::Ppca::new(1).fit(Rows::from_slice(&cells, 2)?)?;
+/// let z = fit.model.posterior(Rows::from_slice(&cells, 2)?)?;
+/// assert_eq!((z.mean.nrows(), z.mean.ncols()), (4, 1));
+/// # Ok::<(), covary::Error>(())
+/// ```
+pub type Ppca = Spectral<LinearGaussian>;
+
+/// Classical PCA: the same spectrum, read as an orthogonal projection.
+///
+/// ```
+/// use covary::data::Rows;
+/// let cells = [1.0, 2.1, 2.0, 3.9, 3.0, 6.2, 4.0, 7.8];
+/// let fit = covary::Pca::new(0.9).fit(Rows::from_slice(&cells, 2)?)?;
+/// assert_eq!(fit.model.n_components(), 1);
+/// # Ok::<(), covary::Error>(())
+/// ```
+pub type Pca = Spectral<PrincipalComponents>;
+
+/// The options of a fit that starts from the spectrum of the data.
+#[derive(Debug, Clone)]
+pub struct Spectral<M> {
+    components: Components,
+    solver: Solver,
+    memory: usize,
+    max_iterations: usize,
+    seed: u64,
+    threads: Option<usize>,
+    model: PhantomData<fn() -> M>,
+}
+
+impl<M> Spectral<M> {
+    /// So many components (`5`), a share of the variance (`0.9`) or [`Components::All`].
+    pub fn new(components: impl Into<Components>) -> Self {
+        Self {
+            components: components.into(),
+            solver: Solver::Auto,
+            memory: usize::MAX,
+            max_iterations: 200,
+            seed: 0,
+            threads: None,
+            model: PhantomData,
+        }
+    }
+
+    /// How the spectrum is found; chosen automatically by default.
+    pub fn solver(mut self, solver: Solver) -> Self {
+        self.solver = solver;
+        self
+    }
+
+    /// Bytes that the fit may hold besides rows that are in memory already; no limit by default.
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.memory = bytes;
+        self
+    }
+
+    /// Limit on the passes of an iterative solver.
+    pub fn max_iterations(mut self, limit: usize) -> Self {
+        self.max_iterations = limit;
+        self
+    }
+
+    /// Seed of the random start of an iterative solver; 0 by default.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Number of threads; all cores by default. The result does not depend on it.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads);
+        self
+    }
+}
+
+impl<M: FromSpectrum> Spectral<M> {
+    /// Fits the rows.
+    ///
+    /// # Errors
+    /// When the options make no sense, or the data do not allow them.
+    pub fn fit<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Fit<M>> {
+        self.fit_with(rows, &Control::new())
+    }
+
+    /// Fits the rows under the eyes of a caller.
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit), and [`Error::Interrupted`].
+    pub fn fit_with<'a>(&self, rows: impl Into<Rows<'a>>, control: &Control<'_>) -> Result<Fit<M>> {
+        let rows = rows.into();
+        let source = rows.source();
+        let Some(threads) = self.threads else { return self.run(source, control) };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        let pool = pool.map_err(|e| Error::Parameter {
+            name: "the number of threads",
+            value: format!("{threads} ({e})"),
+            allowed: "what the system can start",
+        })?;
+        pool.install(|| self.run(source, control))
+    }
+
+    /// Fits moments: no rows are needed.
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit); [`Error::Solver`] when another solver than `eigen` is asked for.
+    pub fn fit_moments(&self, moments: &Moments) -> Result<Fit<M>> {
+        let started = Instant::now();
+        self.components.check()?;
+        if !matches!(self.solver, Solver::Auto | Solver::Eigen) {
+            let reason = "moments hold a covariance and no rows; use eigen".into();
+            return Err(Error::Solver { solver: self.solver.name(), reason });
+        }
+        let plan = Plan {
+            solver: Solver::Eigen,
+            reason: "moments hold the covariance already".into(),
+            memory: moments.n_features().pow(2) * 48,
+        };
+        let spectrum = eigen::solve(moments, self.components, self.seed)?;
+        finish(plan, spectrum, None, started)
+    }
+
+    fn run(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Fit<M>> {
+        let started = Instant::now();
+        self.components.check()?;
+        let p = source.n_features();
+        if p == 0 {
+            return Err(Error::NoFeatures);
+        }
+        if let Some(n) = source.n_rows() {
+            self.components.check_possible(n, p)?;
+        }
+        let plan = choose(self.solver, &self.request(source))?;
+        let (spectrum, journey) =
+            self.solve(plan.solver, source, control).map_err(|e| e.named(source.feature_names()))?;
+        finish(plan, spectrum, journey, started)
+    }
+
+    fn request(&self, source: &dyn RowSource) -> Request {
+        Request {
+            rows: source.n_rows(),
+            features: source.n_features(),
+            in_memory: source.as_table().is_some(),
+            components: self.components,
+            memory: self.memory,
+        }
+    }
+
+    fn solve(
+        &self,
+        solver: Solver,
+        source: &dyn RowSource,
+        control: &Control<'_>,
+    ) -> Result<(Spectrum, Option<Journey>)> {
+        let in_memory = || {
+            let reason = "it needs all rows in memory".into();
+            source.as_table().ok_or(Error::Solver { solver: solver.name(), reason })
+        };
+        let q = self.components;
+        match (solver, q) {
+            (Solver::Svd, _) => Ok((svd::solve(in_memory()?, q)?, None)),
+            (Solver::Dual, _) => Ok((dual::solve(in_memory()?, q, self.seed)?, None)),
+            (Solver::Krylov, Components::Count(q)) => {
+                let (spectrum, journey) = krylov::solve(source, q, self.seed, self.max_iterations, control)?;
+                Ok((spectrum, Some(journey)))
+            }
+            _ => {
+                let moments = gather(source, || Moments::empty(source.n_features()), control)?;
+                Ok((eigen::solve(&moments, q, self.seed)?, None))
+            }
+        }
+    }
+}
+
+fn finish<M: FromSpectrum>(
+    plan: Plan,
+    spectrum: Spectrum,
+    journey: Option<Journey>,
+    started: Instant,
+) -> Result<Fit<M>> {
+    let model = M::from_spectrum(&spectrum)?;
+    let report = Report::new(plan, &spectrum, journey, started.elapsed().as_secs_f64());
+    Ok(Fit { model, spectrum, report })
+}

@@ -1,0 +1,70 @@
+//! Count, weight and mean of rows, and how two of them merge.
+
+use super::shifted::{ShiftedSum, for_each_block, provisional_mean};
+use crate::data::{Chunk, with_view};
+use crate::error::{Error, Result};
+
+/// How many rows there were, their total weight and their weighted mean.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Center {
+    /// Rows of positive weight.
+    pub(super) rows: usize,
+    /// Sum of the weights.
+    pub(super) weight: f64,
+    /// Weighted mean; zeros when there are no rows.
+    pub(super) mean: Vec<f64>,
+}
+
+/// What a merge adds to a second moment: `factor · difference · differenceᵀ` [CGL83].
+pub(super) struct Between {
+    pub(super) factor: f64,
+    pub(super) difference: Vec<f64>,
+}
+
+impl Center {
+    pub(super) fn empty(n_features: usize) -> Self {
+        Self { rows: 0, weight: 0.0, mean: vec![0.0; n_features] }
+    }
+
+    /// From sums around a shift; also the distance from the shift to the mean.
+    pub(super) fn from_shifted(sum: &ShiftedSum, shift: &[f64]) -> (Self, Vec<f64>) {
+        if sum.weight == 0.0 {
+            return (Self::empty(shift.len()), vec![0.0; shift.len()]);
+        }
+        let offset: Vec<f64> = sum.total.iter().map(|s| s / sum.weight).collect();
+        let mean = shift.iter().zip(&offset).map(|(s, d)| s + d).collect();
+        (Self { rows: sum.rows, weight: sum.weight, mean }, offset)
+    }
+
+    /// Merges the other in and says what lies between the two means.
+    pub(super) fn merge(&mut self, other: &Self) -> Between {
+        let weight = self.weight + other.weight;
+        self.rows += other.rows;
+        if other.weight == 0.0 || self.weight == 0.0 {
+            if self.weight == 0.0 {
+                self.mean.clone_from(&other.mean);
+            }
+            self.weight = weight;
+            return Between { factor: 0.0, difference: vec![0.0; self.mean.len()] };
+        }
+        let difference: Vec<f64> = other.mean.iter().zip(&self.mean).map(|(b, a)| b - a).collect();
+        let share = other.weight / weight;
+        self.mean.iter_mut().zip(&difference).for_each(|(m, d)| *m += share * d);
+        let factor = self.weight * share;
+        self.weight = weight;
+        Between { factor, difference }
+    }
+}
+
+/// Rows of positive weight, total weight and mean of a chunk; an error names a cell that is not finite.
+pub(crate) fn center_of(chunk: &Chunk<'_>) -> Result<(usize, f64, Vec<f64>)> {
+    let center = with_view!(chunk.cells(), view => {
+        let shift = provisional_mean(view);
+        let sum = for_each_block(view, chunk.weights(), &shift, 1.0, |_| ());
+        Center::from_shifted(&sum, &shift).0
+    });
+    if center.mean.iter().all(|m| m.is_finite()) {
+        return Ok((center.rows, center.weight, center.mean));
+    }
+    Err(chunk.explain_not_finite("a covariance").unwrap_or(Error::Scale))
+}

@@ -1,0 +1,37 @@
+//! Statistics of rows that can be merged: what every fit is made from.
+
+mod center;
+mod gather;
+mod gram;
+mod moments;
+mod shifted;
+mod sketch;
+
+pub(crate) use center::center_of;
+pub use gather::{gather, gather_stream};
+pub use gram::Gram;
+pub use moments::Moments;
+pub use sketch::Sketch;
+
+use crate::data::Chunk;
+use crate::error::Result;
+
+/// Evidence about rows, a commutative monoid up to rounding.
+///
+/// # Laws
+/// For every implementation, and tested for each:
+/// - *identity*: merging an empty accumulator changes nothing, also when both are empty;
+/// - *commutativity* and *associativity* of [`merge`](Self::merge), to rounding;
+/// - *chunking*: cutting the same rows into other chunks, or updating instead of merging, changes nothing, to rounding.
+///
+/// So who fills the evidence (threads, passes over a file, machines) is nobody's business but theirs.
+pub trait Accumulator: Send + Sized {
+    /// Takes in the rows of a chunk.
+    ///
+    /// # Errors
+    /// When a cell cannot be used; the error names it.
+    fn update(&mut self, chunk: &Chunk<'_>) -> Result<()>;
+
+    /// Takes in the rows that another accumulator has seen.
+    fn merge(&mut self, other: &Self);
+}

@@ -1,0 +1,208 @@
+//! Count, mean and scatter of complete rows: all that PCA, PPCA and factor analysis need.
+
+use super::Accumulator;
+use super::center::Center;
+use super::shifted::{for_each_block, provisional_mean, provisional_unit};
+use crate::data::{Cells, Chunk, Real};
+use crate::error::{Error, Result};
+use crate::linalg::{Mat, MatRef, lower_crossproduct, mirror_lower};
+
+/// First and second moments of weighted rows.
+///
+/// With weights wᵢ: the total weight n = Σ wᵢ, the mean m = Σ wᵢxᵢ / n and the scatter
+/// $\sum_i w_i (x_i - m)(x_i - m)^\top$. Blocks of rows are shifted near their mean before they are squared, and
+/// parts are merged by the formula of Chan, Golub & LeVeque \[CGL83\], so a large mean costs no accuracy.
+///
+/// ```
+/// use covary::evidence::{Accumulator, Moments, gather};
+/// use covary::data::Rows;
+/// let rows = Rows::from_slice(&[1.0, 0.0, 3.0, 4.0], 2)?;
+/// let moments = gather(rows.source(), || Moments::empty(2), &Default::default())?;
+/// assert_eq!(moments.mean(), [2.0, 2.0]);
+/// assert_eq!(moments.covariance()[(0, 1)], 2.0);
+/// # Ok::<(), covary::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Moments {
+    center: Center,
+    scatter: Mat<f64>, // (p × p), lower triangle
+}
+
+impl Moments {
+    /// Of no rows.
+    pub fn empty(n_features: usize) -> Self {
+        Self { center: Center::empty(n_features), scatter: Mat::zeros(n_features, n_features) }
+    }
+
+    /// From given numbers: rows of positive weight, total weight, mean and scatter (its lower triangle is read).
+    ///
+    /// # Errors
+    /// When the shapes disagree or a number is not finite or not possible.
+    pub fn from_parts(rows: usize, weight: f64, mean: Vec<f64>, scatter: Mat<f64>) -> Result<Self> {
+        let p = mean.len();
+        if (scatter.nrows(), scatter.ncols()) != (p, p) {
+            return Err(Error::Length { what: "rows of the scatter", expected: p, found: scatter.nrows() });
+        }
+        let lower = (0..p).flat_map(|j| (j..p).map(move |i| (i, j)));
+        let finite = mean.iter().all(|m| m.is_finite()) && lower.clone().all(|ij| scatter[ij].is_finite());
+        if !finite || !weight.is_finite() || weight < 0.0 || (0..p).any(|i| scatter[(i, i)] < 0.0) {
+            return Err(Error::Format("moments that no rows can have".into()));
+        }
+        Ok(Self { center: Center { rows, weight, mean }, scatter })
+    }
+
+    /// Number of features.
+    pub fn n_features(&self) -> usize {
+        self.center.mean.len()
+    }
+
+    /// Rows of positive weight.
+    pub fn rows(&self) -> usize {
+        self.center.rows
+    }
+
+    /// Total weight: the number of rows when no weights were given.
+    pub fn weight(&self) -> f64 {
+        self.center.weight
+    }
+
+    /// Weighted mean.
+    pub fn mean(&self) -> &[f64] {
+        &self.center.mean
+    }
+
+    /// Lower triangle of the scatter (p × p); what stands above the diagonal is not defined.
+    pub fn scatter_lower(&self) -> MatRef<'_, f64> {
+        self.scatter.as_ref()
+    }
+
+    /// The covariance with divisor n (p × p).
+    pub fn covariance(&self) -> Mat<f64> {
+        let mut s = self.scatter.clone();
+        mirror_lower(&mut s);
+        let n = self.weight();
+        s.col_iter_mut().for_each(|c| c.iter_mut().for_each(|x| *x /= n));
+        s
+    }
+
+    /// Total variance with divisor n: the trace of the covariance.
+    pub fn total_variance(&self) -> f64 {
+        (0..self.n_features()).map(|i| self.scatter[(i, i)]).sum::<f64>() / self.weight()
+    }
+
+    /// Of the rows of one chunk; the products are done in the precision `T` of the cells, the sums in double.
+    fn of_view<T: Precision>(view: MatRef<'_, T>, weights: Option<&[f64]>) -> Self {
+        let p = view.ncols();
+        let shift = provisional_mean(view);
+        let unit = T::unit(view, &shift);
+        let mut scatter = Mat::zeros(p, p);
+        let mut scratch = T::scratch(p);
+        let sum = for_each_block(view, weights, &shift, unit, |block| {
+            T::add_crossproduct(&mut scatter, block, unit, &mut scratch);
+        });
+        let (center, offset) = Center::from_shifted(&sum, &shift);
+        add_outer(&mut scatter, -center.weight, &offset);
+        Self { center, scatter }
+    }
+
+    fn is_finite(&self) -> bool {
+        self.center.mean.iter().all(|m| m.is_finite())
+            && (0..self.n_features()).all(|i| self.scatter[(i, i)].is_finite())
+    }
+}
+
+/// What differs between single and double precision when rows are squared.
+trait Precision: Real {
+    /// Unit in which deviations are squared.
+    fn unit(view: MatRef<'_, Self>, shift: &[f64]) -> f64;
+    /// Room for a product in this precision.
+    fn scratch(p: usize) -> Mat<Self>;
+    /// `scatter += unit² · blockᵀ block`, lower triangle.
+    fn add_crossproduct(scatter: &mut Mat<f64>, block: MatRef<'_, Self>, unit: f64, scratch: &mut Mat<Self>);
+}
+
+impl Precision for f64 {
+    fn unit(_: MatRef<'_, Self>, _: &[f64]) -> f64 {
+        1.0
+    }
+    fn scratch(_: usize) -> Mat<Self> {
+        Mat::new()
+    }
+    fn add_crossproduct(scatter: &mut Mat<f64>, block: MatRef<'_, Self>, _: f64, _: &mut Mat<Self>) {
+        lower_crossproduct(scatter.as_mut(), block, true);
+    }
+}
+
+impl Precision for f32 {
+    fn unit(view: MatRef<'_, Self>, shift: &[f64]) -> f64 {
+        provisional_unit(view, shift)
+    }
+    fn scratch(p: usize) -> Mat<Self> {
+        Mat::zeros(p, p)
+    }
+    fn add_crossproduct(scatter: &mut Mat<f64>, block: MatRef<'_, Self>, unit: f64, scratch: &mut Mat<Self>) {
+        lower_crossproduct(scratch.as_mut(), block, false);
+        let square = unit * unit;
+        for j in 0..scatter.ncols() {
+            let from = scratch.col(j).subrows(j, scratch.nrows() - j);
+            let to = scatter.col_mut(j).subrows_mut(j, from.nrows());
+            to.iter_mut().zip(from.iter()).for_each(|(t, f)| *t += f64::from(*f) * square);
+        }
+    }
+}
+
+/// `a += factor · v vᵀ`, lower triangle.
+fn add_outer(a: &mut Mat<f64>, factor: f64, v: &[f64]) {
+    if factor == 0.0 {
+        return;
+    }
+    for j in 0..v.len() {
+        let along = factor * v[j];
+        let column = a.col_mut(j).subrows_mut(j, v.len() - j);
+        column.iter_mut().zip(&v[j..]).for_each(|(a, v)| *a += along * v);
+    }
+}
+
+impl Accumulator for Moments {
+    fn update(&mut self, chunk: &Chunk<'_>) -> Result<()> {
+        if chunk.ncols() != self.n_features() {
+            return Err(Error::FeatureCount { expected: self.n_features(), found: chunk.ncols() });
+        }
+        let mut part = match chunk.cells() {
+            Cells::F64(block) => Self::of_view(block.view(), chunk.weights()),
+            Cells::F32(block) => Self::of_view(block.view(), chunk.weights()),
+        };
+        if !part.is_finite() {
+            if let Some(error) = chunk.explain_not_finite("a covariance") {
+                return Err(error);
+            }
+            part = Self::of_wide(chunk);
+            if !part.is_finite() {
+                return Err(Error::Scale);
+            }
+        }
+        self.merge(&part);
+        Ok(())
+    }
+
+    fn merge(&mut self, other: &Self) {
+        let between = self.center.merge(&other.center);
+        for j in 0..self.n_features() {
+            let n = self.n_features() - j;
+            let column = self.scatter.col_mut(j).subrows_mut(j, n);
+            let added = other.scatter.col(j).subrows(j, n);
+            let along = between.factor * between.difference[j];
+            let difference = &between.difference[j..];
+            column.iter_mut().zip(added.iter().zip(difference)).for_each(|(a, (b, d))| *a += b + along * d);
+        }
+    }
+}
+
+impl Moments {
+    /// The same in double precision throughout, for single-precision rows whose squares leave their range.
+    fn of_wide(chunk: &Chunk<'_>) -> Self {
+        let (n, p) = (chunk.nrows(), chunk.ncols());
+        let wide = Mat::from_fn(n, p, |i, j| chunk.cells().get(i, j));
+        Self::of_view(wide.as_ref(), chunk.weights())
+    }
+}

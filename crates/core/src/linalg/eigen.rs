@@ -1,0 +1,59 @@
+//! Symmetric eigendecomposition, in descending order and safe for any scale.
+
+use faer::diag::Diag;
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
+
+use super::{Mat, MatRef, max_abs_lower, power_of_two, split};
+use crate::error::{Error, Result};
+
+/// Eigenvalues in descending order with their vectors.
+#[derive(Debug, Clone)]
+pub struct Eigen {
+    /// Eigenvalues, descending.
+    pub values: Vec<f64>,
+    /// Unit eigenvectors in the columns, in the same order.
+    pub vectors: Mat<f64>,
+}
+
+/// All eigenvalues and vectors of the symmetric matrix whose lower triangle is given.
+pub(crate) fn symmetric_eigen(lower: MatRef<'_, f64>) -> Result<Eigen> {
+    let n = lower.nrows();
+    let unit = power_of_two(max_abs_lower(lower));
+    let scaled = Mat::from_fn(n, n, |i, j| if i >= j { lower[(i, j)] / unit } else { 0.0 });
+    let mut values = Diag::zeros(n);
+    let mut vectors = Mat::zeros(n, n);
+    let par = split(n * n * n);
+    let scratch = self_adjoint_evd_scratch::<f64>(n, ComputeEigenvectors::Yes, par, Default::default());
+    self_adjoint_evd(
+        scaled.as_ref(),
+        values.as_mut(),
+        Some(vectors.as_mut()),
+        par,
+        MemStack::new(&mut MemBuffer::new(scratch)),
+        Default::default(),
+    )
+    .map_err(|_| Error::Decomposition("symmetric eigendecomposition"))?;
+    // faer sorts ascending
+    Ok(Eigen {
+        values: (0..n).rev().map(|i| values.column_vector()[i] * unit).collect(),
+        vectors: vectors.reverse_cols().to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_by_two_by_hand() {
+        // [[2, 1], [1, 2]] has eigenvalues 3 and 1 with vectors (1, ±1)/√2.
+        for scale in [1.0, 1e300, 1e-300] {
+            let a = Mat::from_fn(2, 2, |i, j| if i == j { 2.0 * scale } else { scale });
+            let e = symmetric_eigen(a.as_ref()).unwrap();
+            assert!((e.values[0] / scale - 3.0).abs() < 1e-15);
+            assert!((e.values[1] / scale - 1.0).abs() < 1e-15);
+            assert!((e.vectors[(0, 0)] - e.vectors[(1, 0)]).abs() < 1e-15);
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Singular values and right singular vectors of a tall or wide matrix.
+
+use faer::diag::Diag;
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::svd::{ComputeSvdVectors, svd, svd_scratch};
+
+use super::{Mat, MatRef, split};
+use crate::error::{Error, Result};
+
+/// Singular values (descending) and right singular vectors of `a` (n × p): min(n, p) of each.
+pub(crate) fn right_singular(a: MatRef<'_, f64>) -> Result<(Vec<f64>, Mat<f64>)> {
+    let (n, p) = (a.nrows(), a.ncols());
+    let size = n.min(p);
+    let mut values = Diag::zeros(size);
+    let mut v = Mat::zeros(p, size); // (p × min(n, p))
+    let par = split(n * p * size);
+    let scratch =
+        svd_scratch::<f64>(n, p, ComputeSvdVectors::No, ComputeSvdVectors::Thin, par, Default::default());
+    svd(
+        a,
+        values.as_mut(),
+        None,
+        Some(v.as_mut()),
+        par,
+        MemStack::new(&mut MemBuffer::new(scratch)),
+        Default::default(),
+    )
+    .map_err(|_| Error::Decomposition("singular value decomposition"))?;
+    Ok(((0..size).map(|i| values.column_vector()[i]).collect(), v))
+}

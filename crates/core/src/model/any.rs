@@ -1,0 +1,93 @@
+//! Any model that a file can hold, and what can be asked of all of them.
+
+use std::borrow::Cow;
+
+use super::{LinearGaussian, PrincipalComponents, Reconstruction};
+use crate::data::Rows;
+use crate::error::Result;
+use crate::linalg::Mat;
+
+/// A model of any kind.
+#[derive(Debug, Clone)]
+pub enum Model {
+    /// Probabilistic PCA.
+    Ppca(LinearGaussian),
+    /// Classical PCA.
+    Pca(PrincipalComponents),
+}
+
+impl From<LinearGaussian> for Model {
+    fn from(model: LinearGaussian) -> Self {
+        Self::Ppca(model)
+    }
+}
+
+impl From<PrincipalComponents> for Model {
+    fn from(model: PrincipalComponents) -> Self {
+        Self::Pca(model)
+    }
+}
+
+impl Model {
+    /// As people type it: `ppca`, `pca`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Ppca(_) => "ppca",
+            Self::Pca(_) => "pca",
+        }
+    }
+
+    /// μ (p).
+    pub fn mean(&self) -> &[f64] {
+        match self {
+            Self::Ppca(m) => m.mean(),
+            Self::Pca(m) => m.mean(),
+        }
+    }
+
+    /// p.
+    pub fn n_features(&self) -> usize {
+        self.mean().len()
+    }
+
+    /// q.
+    pub fn n_latent(&self) -> usize {
+        match self {
+            Self::Ppca(m) => m.n_latent(),
+            Self::Pca(m) => m.n_components(),
+        }
+    }
+
+    /// The density of the model.
+    ///
+    /// # Errors
+    /// When a number is not finite.
+    pub fn gaussian(&self) -> Result<Cow<'_, LinearGaussian>> {
+        match self {
+            Self::Ppca(m) => Ok(Cow::Borrowed(m)),
+            Self::Pca(m) => m.gaussian().map(Cow::Owned),
+        }
+    }
+
+    /// Latent coordinates of each row (n × q): posterior means, or the scores of classical PCA.
+    ///
+    /// # Errors
+    /// When the rows have another number of features or an infinite cell.
+    pub fn transform<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Mat<f64>> {
+        match self {
+            Self::Ppca(m) => m.latent_mean(rows),
+            Self::Pca(m) => m.project(rows),
+        }
+    }
+
+    /// Each row rebuilt (n × p).
+    ///
+    /// # Errors
+    /// When the rows have another number of features or an infinite cell.
+    pub fn reconstruct<'a>(&self, rows: impl Into<Rows<'a>>, kind: Reconstruction) -> Result<Mat<f64>> {
+        match (self, kind) {
+            (Self::Pca(m), Reconstruction::Orthogonal) => m.reconstruct(rows),
+            _ => self.gaussian()?.reconstruct(rows, kind),
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! What a fitted model is, and what can be asked of it; nothing here knows how a model was found.
+
+mod any;
+mod kernel;
+mod linear_gaussian;
+mod principal_components;
+mod questions;
+mod spectrum;
+
+pub use any::Model;
+pub use linear_gaussian::{LinearGaussian, Noise};
+pub use principal_components::PrincipalComponents;
+pub use questions::{Conditional, LatentCovariance, Outliers, Posterior, Reconstruction};
+pub(crate) use spectrum::RawSpectrum;
+pub use spectrum::Spectrum;

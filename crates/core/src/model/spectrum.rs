@@ -1,0 +1,170 @@
+//! The leading eigenvalues and directions of a covariance: what every closed-form solver returns.
+
+use crate::error::{Error, Result};
+use crate::linalg::{Mat, complete_basis, standard_signs};
+use crate::model::{LinearGaussian, Noise, PrincipalComponents};
+
+/// Eigenvalues λ (divisor n, descending), the leading directions u and the total variance of weighted rows.
+///
+/// Four solvers make it and one formula each makes PPCA, PCA, whitening and the likelihood from it.
+#[derive(Debug, Clone)]
+pub struct Spectrum {
+    mean: Vec<f64>,
+    eigenvalues: Vec<f64>,
+    vectors: Mat<f64>, // (p × q)
+    total_variance: f64,
+    rows: usize,
+    weight: f64,
+}
+
+/// What a solver has found, before conventions are applied.
+pub(crate) struct RawSpectrum {
+    pub(crate) mean: Vec<f64>,
+    /// Descending; all that can differ from 0, or as many as there are vectors.
+    pub(crate) eigenvalues: Vec<f64>,
+    /// (p × q).
+    pub(crate) vectors: Mat<f64>,
+    pub(crate) total_variance: f64,
+    pub(crate) rows: usize,
+    pub(crate) weight: f64,
+}
+
+impl Spectrum {
+    /// Applies the conventions: at most min(rows − 1, p) eigenvalues, rounding below the rank set to 0, directions of
+    /// eigenvalue 0 completed in one fixed way, the largest entry of each direction positive.
+    pub(crate) fn new(raw: RawSpectrum) -> Result<Self> {
+        let RawSpectrum { mean, mut eigenvalues, mut vectors, total_variance, rows, weight } = raw;
+        check_variance(rows, total_variance)?;
+        let p = mean.len();
+        eigenvalues.truncate(p.min(rows - 1));
+        let floor = negligible(rows, p, eigenvalues[0]);
+        eigenvalues.iter_mut().filter(|v| **v <= floor).for_each(|v| *v = 0.0);
+        let rank = eigenvalues.iter().take(vectors.ncols()).filter(|v| **v > 0.0).count();
+        complete_basis(&mut vectors, rank);
+        standard_signs(&mut vectors);
+        Ok(Self { mean, eigenvalues, vectors, total_variance, rows, weight })
+    }
+
+    /// Mean of the rows (p).
+    pub fn mean(&self) -> &[f64] {
+        &self.mean
+    }
+
+    /// Eigenvalues with divisor n, descending: all that can differ from 0 when the solver computed them, else the
+    /// leading [`n_components`](Self::n_components).
+    pub fn eigenvalues(&self) -> &[f64] {
+        &self.eigenvalues
+    }
+
+    /// The leading unit directions (p × q).
+    pub fn vectors(&self) -> &Mat<f64> {
+        &self.vectors
+    }
+
+    /// Number of leading directions, q.
+    pub fn n_components(&self) -> usize {
+        self.vectors.ncols()
+    }
+
+    /// Number of features, p.
+    pub fn n_features(&self) -> usize {
+        self.mean.len()
+    }
+
+    /// Trace of the covariance.
+    pub fn total_variance(&self) -> f64 {
+        self.total_variance
+    }
+
+    /// Rows of positive weight.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Total weight: the number of rows when no weights were given.
+    pub fn weight(&self) -> f64 {
+        self.weight
+    }
+
+    /// Whether all eigenvalues that can differ from 0 are known.
+    pub fn is_whole(&self) -> bool {
+        self.eigenvalues.len() == self.n_features().min(self.rows - 1)
+    }
+
+    /// Share of the total variance along each of the q directions.
+    pub fn explained_ratio(&self) -> Vec<f64> {
+        self.eigenvalues[..self.n_components()].iter().map(|v| v / self.total_variance).collect()
+    }
+
+    /// The distortion J: mean squared distance of rows from the subspace of the first q directions, Σ of the discarded
+    /// eigenvalues (PRML 12.1.2).
+    pub fn distortion(&self) -> f64 {
+        let q = self.n_components();
+        if self.is_whole() {
+            // No cancellation: the parts are there to be added.
+            return self.eigenvalues[q..].iter().sum();
+        }
+        let rest = self.total_variance - self.eigenvalues[..q].iter().sum::<f64>();
+        if rest <= negligible(self.rows, self.n_features(), self.total_variance) { 0.0 } else { rest }
+    }
+
+    /// The maximum-likelihood noise variance, $\sigma^2 = J / (p - q)$ \[TB99, eq. 8\]; 0 when q = p.
+    pub fn noise_variance(&self) -> f64 {
+        match self.n_features() - self.n_components() {
+            0 => 0.0,
+            left => self.distortion() / left as f64,
+        }
+    }
+
+    /// The maximum-likelihood PPCA model: $W = U(\Lambda - \sigma^2 I)^{1/2}$ \[TB99, eq. 7\].
+    ///
+    /// # Errors
+    /// When a number overflows.
+    pub fn ppca(&self) -> Result<LinearGaussian> {
+        let noise = self.noise_variance();
+        let length: Vec<f64> = self.eigenvalues.iter().map(|v| (v - noise).max(0.0).sqrt()).collect();
+        let loadings =
+            Mat::from_fn(self.n_features(), self.n_components(), |i, j| self.vectors[(i, j)] * length[j]);
+        LinearGaussian::new(self.mean.clone(), loadings, Noise::Isotropic(noise))
+    }
+
+    /// Classical PCA from the same numbers.
+    ///
+    /// # Errors
+    /// When a number overflows.
+    pub fn pca(&self) -> Result<PrincipalComponents> {
+        PrincipalComponents::new(
+            self.mean.clone(),
+            self.vectors.clone(),
+            self.eigenvalues[..self.n_components()].to_vec(),
+            self.noise_variance(),
+        )
+    }
+
+    /// Log-likelihood of the rows under [`ppca`](Self::ppca), in closed form:
+    /// $-\frac n2 \left( p \ln 2\pi + \sum_{i \le q} \ln\lambda_i + (p-q) \ln\sigma^2 + p \right)$.
+    ///
+    /// Infinite when the rows lie in a subspace that the model spans without noise.
+    pub fn log_likelihood(&self) -> f64 {
+        let (p, q) = (self.n_features(), self.n_components());
+        let noise = if p > q { (p - q) as f64 * self.noise_variance().ln() } else { 0.0 };
+        let log_det = noise + self.eigenvalues[..q].iter().map(|v| v.ln()).sum::<f64>();
+        let p = p as f64;
+        -0.5 * self.weight * (p * (2.0 * std::f64::consts::PI).ln() + log_det + p)
+    }
+}
+
+/// Below this, an eigenvalue of a covariance of such a shape is rounding.
+fn negligible(rows: usize, features: usize, largest: f64) -> f64 {
+    rows.max(features) as f64 * f64::EPSILON * largest
+}
+
+fn check_variance(rows: usize, total: f64) -> Result<()> {
+    if rows < 2 {
+        return Err(if rows == 0 { Error::NoRows } else { Error::TooFewRows { rows, needed: 2 } });
+    }
+    if total == 0.0 {
+        return Err(Error::Constant);
+    }
+    if total.is_normal() { Ok(()) } else { Err(Error::Scale) }
+}

@@ -1,0 +1,160 @@
+//! The container of all files: named arrays of doubles and one JSON text, version checked first, every byte checksummed.
+
+use std::collections::{BTreeMap, HashMap};
+
+use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::linalg::Mat;
+
+/// The newest version of the format that this library reads and the one that it writes.
+pub const FORMAT_VERSION: u64 = 1;
+
+/// The one key of the container's own metadata; a map with one key has one order.
+const KEY: &str = "covary";
+/// Stands in the text while the checksum is computed.
+const BLANK: &str = "00000000";
+
+/// An array of doubles, row-major.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Tensor {
+    shape: Vec<usize>,
+    cells: Vec<f64>,
+}
+
+/// A decoded file.
+#[derive(Debug)]
+pub(super) struct Container {
+    pub(super) kind: String,
+    tensors: BTreeMap<String, Tensor>,
+    details: serde_json::Value,
+}
+
+/// The part of the text that is read before anything else.
+#[derive(Deserialize)]
+struct Version {
+    format: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Header<D> {
+    format: u64,
+    kind: String,
+    checksum: String,
+    details: D,
+}
+
+/// Encodes arrays and details; the same content gives the same bytes.
+pub(super) fn to_bytes(
+    kind: &str,
+    details: &impl Serialize,
+    tensors: &BTreeMap<&str, Tensor>,
+) -> Result<Vec<u8>> {
+    let failed = |e: &dyn std::fmt::Display| Error::Format(format!("it cannot be encoded: {e}"));
+    let data: BTreeMap<&str, Vec<u8>> = tensors
+        .iter()
+        .map(|(name, t)| (*name, t.cells.iter().flat_map(|x| x.to_le_bytes()).collect()))
+        .collect();
+    let header = Header { format: FORMAT_VERSION, kind: kind.into(), checksum: BLANK.into(), details };
+    let text = serde_json::to_string(&header).map_err(|e| failed(&e))?;
+    let parts = tensors.iter().map(|(name, t)| (*name, t.shape.as_slice(), data[name].as_slice()));
+    let text = with_checksum(&text, BLANK, &checksum(&text, parts));
+    let views = tensors
+        .iter()
+        .map(|(name, t)| Ok((*name, TensorView::new(Dtype::F64, t.shape.clone(), &data[name])?)))
+        .collect::<std::result::Result<Vec<_>, safetensors::SafeTensorError>>()
+        .map_err(|e| failed(&e))?;
+    serialize(views, Some(HashMap::from([(KEY.to_string(), text)]))).map_err(|e| failed(&e))
+}
+
+impl Container {
+    /// Decodes and verifies.
+    pub(super) fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let damaged =
+            |e: &dyn std::fmt::Display| Error::Format(format!("it is damaged or of another kind ({e})"));
+        let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| damaged(&e))?;
+        let text = metadata.metadata().as_ref().and_then(|m| m.get(KEY));
+        let text = text.ok_or_else(|| Error::Format("it is a safetensors file of other software".into()))?;
+        let version: Version = serde_json::from_str(text).map_err(|e| damaged(&e))?;
+        if version.format != FORMAT_VERSION {
+            return Err(Error::Version { found: version.format, supported: FORMAT_VERSION });
+        }
+        let header: Header<serde_json::Value> = serde_json::from_str(text).map_err(|e| damaged(&e))?;
+        let file = SafeTensors::deserialize(bytes).map_err(|e| damaged(&e))?;
+        let views: BTreeMap<String, TensorView<'_>> = file.tensors().into_iter().collect();
+        let blank = with_checksum(text, &header.checksum, BLANK);
+        let parts = views.iter().map(|(name, v)| (name.as_str(), v.shape(), v.data()));
+        if checksum(&blank, parts) != header.checksum {
+            return Err(Error::Format(
+                "its checksum is wrong: some bytes have changed since it was written".into(),
+            ));
+        }
+        let tensors = views.into_iter().map(|(name, v)| Ok((name, Tensor::of_view(&v)?)));
+        Ok(Self { kind: header.kind, tensors: tensors.collect::<Result<_>>()?, details: header.details })
+    }
+
+    /// The details, as the type that the kind promises.
+    pub(super) fn details<D: DeserializeOwned>(&self) -> Result<D> {
+        D::deserialize(&self.details).map_err(|e| Error::Format(format!("its details cannot be read ({e})")))
+    }
+
+    /// A vector.
+    pub(super) fn vector(&self, name: &str) -> Result<Vec<f64>> {
+        let t = self.tensor(name, 1)?;
+        Ok(t.cells.clone())
+    }
+
+    /// A matrix.
+    pub(super) fn matrix(&self, name: &str) -> Result<Mat<f64>> {
+        let t = self.tensor(name, 2)?;
+        let width = t.shape[1];
+        Ok(Mat::from_fn(t.shape[0], width, |i, j| t.cells[i * width + j]))
+    }
+
+    fn tensor(&self, name: &str, dimensions: usize) -> Result<&Tensor> {
+        match self.tensors.get(name) {
+            Some(t) if t.shape.len() == dimensions => Ok(t),
+            Some(t) => Err(Error::Format(format!("'{name}' has {} dimensions", t.shape.len()))),
+            None => Err(Error::Format(format!("'{name}' is missing"))),
+        }
+    }
+}
+
+impl Tensor {
+    pub(super) fn vector(cells: &[f64]) -> Self {
+        Self { shape: vec![cells.len()], cells: cells.to_vec() }
+    }
+
+    pub(super) fn matrix(m: &Mat<f64>) -> Self {
+        let cells = (0..m.nrows()).flat_map(|i| (0..m.ncols()).map(move |j| m[(i, j)])).collect();
+        Self { shape: vec![m.nrows(), m.ncols()], cells }
+    }
+
+    fn of_view(view: &TensorView<'_>) -> Result<Self> {
+        if view.dtype() != Dtype::F64 {
+            return Err(Error::Format(format!("an array of type {:?} instead of F64", view.dtype())));
+        }
+        let (words, _) = view.data().as_chunks::<8>();
+        let cells = words.iter().map(|w| f64::from_le_bytes(*w)).collect();
+        Ok(Self { shape: view.shape().to_vec(), cells })
+    }
+}
+
+/// CRC-32 (as in zlib) of the text, then of each array's name, shape and bytes in the order of the names.
+fn checksum<'a>(text: &str, tensors: impl Iterator<Item = (&'a str, &'a [usize], &'a [u8])>) -> String {
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(text.as_bytes());
+    for (name, shape, data) in tensors {
+        crc.update(name.as_bytes());
+        shape.iter().for_each(|n| crc.update(&(*n as u64).to_le_bytes()));
+        crc.update(data);
+    }
+    format!("{:08x}", crc.finalize())
+}
+
+/// Puts another checksum into the text.
+fn with_checksum(text: &str, old: &str, new: &str) -> String {
+    text.replacen(&format!("\"checksum\":\"{old}\""), &format!("\"checksum\":\"{new}\""), 1)
+}

@@ -1,0 +1,100 @@
+//! Evidence as bytes: parts of the data can be summarised in one place and merged in another.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::container::{Container, Tensor, to_bytes};
+use crate::error::{Error, Result};
+use crate::evidence::{Accumulator, Moments, Sketch};
+use crate::linalg::{Mat, mirror_lower};
+
+/// Evidence that can be written and read back.
+pub trait Portable: Accumulator {
+    /// The bytes.
+    ///
+    /// # Errors
+    /// When a number cannot be written (none of evidence from rows).
+    fn to_bytes(&self, features: &[String]) -> Result<Vec<u8>>;
+
+    /// Reads the bytes.
+    ///
+    /// # Errors
+    /// When they are not such evidence, are damaged or of a newer version, or hold impossible numbers.
+    fn from_bytes(bytes: &[u8]) -> Result<SavedEvidence<Self>>;
+}
+
+/// Evidence with the names of its features.
+#[derive(Debug, Clone)]
+pub struct SavedEvidence<A> {
+    /// The evidence.
+    pub evidence: A,
+    /// Names of the features.
+    pub features: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Details {
+    features: Vec<String>,
+    rows: usize,
+    weight: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    trace: Option<f64>,
+}
+
+fn open(bytes: &[u8], kind: &str) -> Result<(Container, Details)> {
+    let file = Container::from_bytes(bytes)?;
+    if file.kind != kind {
+        return Err(Error::Format(format!("it holds '{}', not {kind}", file.kind)));
+    }
+    let details: Details = file.details()?;
+    if details.features.len() != file.vector("mean")?.len() {
+        return Err(Error::Format("feature names that do not fit the mean".into()));
+    }
+    Ok((file, details))
+}
+
+impl Portable for Moments {
+    fn to_bytes(&self, features: &[String]) -> Result<Vec<u8>> {
+        let details =
+            Details { features: features.to_vec(), rows: self.rows(), weight: self.weight(), trace: None };
+        let mut scatter = self.scatter_lower().to_owned();
+        mirror_lower(&mut scatter);
+        let tensors =
+            BTreeMap::from([("mean", Tensor::vector(self.mean())), ("scatter", Tensor::matrix(&scatter))]);
+        to_bytes("moments", &details, &tensors)
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<SavedEvidence<Self>> {
+        let (file, Details { features, rows, weight, .. }) = open(bytes, "moments")?;
+        let evidence = Self::from_parts(rows, weight, file.vector("mean")?, file.matrix("scatter")?)?;
+        Ok(SavedEvidence { evidence, features })
+    }
+}
+
+impl Portable for Sketch {
+    fn to_bytes(&self, features: &[String]) -> Result<Vec<u8>> {
+        let details = Details {
+            features: features.to_vec(),
+            rows: self.rows(),
+            weight: self.weight(),
+            trace: Some(self.trace()),
+        };
+        let tensors = BTreeMap::from([
+            ("mean", Tensor::vector(self.mean())),
+            ("block", Tensor::matrix(self.block())),
+            ("image", Tensor::matrix(&self.image().to_owned())),
+        ]);
+        to_bytes("sketch", &details, &tensors)
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<SavedEvidence<Self>> {
+        let (file, Details { features, rows, weight, trace }) = open(bytes, "sketch")?;
+        let block: Arc<Mat<f64>> = Arc::new(file.matrix("block")?);
+        let trace = trace.ok_or_else(|| Error::Format("the trace is missing".into()))?;
+        let evidence =
+            Self::from_parts(block, rows, weight, file.vector("mean")?, trace, file.matrix("image")?)?;
+        Ok(SavedEvidence { evidence, features })
+    }
+}

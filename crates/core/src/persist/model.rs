@@ -1,0 +1,126 @@
+//! A model file: the model, the names of its features and how it was found.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::container::{Container, Tensor, to_bytes};
+use crate::error::{Error, Result};
+use crate::estimator::{Fit, Report};
+use crate::linalg::Mat;
+use crate::model::{LinearGaussian, Model, Noise, PrincipalComponents};
+
+/// A model with its provenance, as it stands in a file.
+#[derive(Debug, Clone)]
+pub struct SavedModel {
+    /// The model.
+    pub model: Model,
+    /// Names of the features, p.
+    pub features: Vec<String>,
+    /// Eigenvalues of the data's covariance that the fit computed (divisor n): at least q.
+    pub eigenvalues: Vec<f64>,
+    /// How it was found.
+    pub report: Report,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Details {
+    features: Vec<String>,
+    report: Report,
+}
+
+impl SavedModel {
+    /// A fit with the names of its features; `x1`, `x2`, … when there are none.
+    ///
+    /// # Errors
+    /// When there is not one name per feature.
+    pub fn new<M: Into<Model>>(fit: Fit<M>, features: Option<Vec<String>>) -> Result<Self> {
+        let p = fit.spectrum.n_features();
+        let features = features.unwrap_or_else(|| (1..=p).map(|j| format!("x{j}")).collect());
+        if features.len() != p {
+            return Err(Error::Length { what: "feature names", expected: p, found: features.len() });
+        }
+        let eigenvalues = fit.spectrum.eigenvalues().to_vec();
+        Ok(Self { model: fit.model.into(), features, eigenvalues, report: fit.report })
+    }
+
+    /// The bytes of the file: the same model gives the same bytes.
+    ///
+    /// # Errors
+    /// When a number cannot be written (none of a valid model).
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let details = Details { features: self.features.clone(), report: self.report.clone() };
+        let mut tensors = BTreeMap::from([
+            ("mean", Tensor::vector(self.model.mean())),
+            ("eigenvalues", Tensor::vector(&self.eigenvalues)),
+        ]);
+        match &self.model {
+            Model::Ppca(m) => {
+                tensors.insert("loadings", Tensor::matrix(m.loadings()));
+                let noise: Vec<f64> = match m.noise() {
+                    Noise::Isotropic(v) => vec![*v],
+                    Noise::Diagonal(psi) => psi.clone(),
+                };
+                tensors.insert("noise_variance", Tensor::vector(&noise));
+            }
+            Model::Pca(m) => {
+                tensors.insert("components", Tensor::matrix(&m.components().transpose().to_owned()));
+                tensors.insert("noise_variance", Tensor::vector(&[m.noise_variance()]));
+            }
+        }
+        to_bytes(self.model.kind(), &details, &tensors)
+    }
+
+    /// Reads the bytes of a file.
+    ///
+    /// # Errors
+    /// When they are not a model, are damaged or of a newer version, or hold impossible numbers.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let file = Container::from_bytes(bytes)?;
+        let details: Details = file.details()?;
+        let (mean, noise) = (file.vector("mean")?, file.vector("noise_variance")?);
+        let eigenvalues = file.vector("eigenvalues")?;
+        let impossible = |e: Error| Error::Format(format!("impossible numbers: {e}"));
+        let model = match file.kind.as_str() {
+            "ppca" => {
+                let noise = match noise.as_slice() {
+                    [v] => Noise::Isotropic(*v),
+                    _ => Noise::Diagonal(noise),
+                };
+                LinearGaussian::new(mean, file.matrix("loadings")?, noise).map(Model::Ppca)
+            }
+            "pca" => {
+                let components: Mat<f64> = file.matrix("components")?.transpose().to_owned();
+                let q = components.ncols();
+                if eigenvalues.len() < q || noise.len() != 1 {
+                    return Err(Error::Format("arrays of lengths that do not fit together".into()));
+                }
+                let variances = eigenvalues[..q].to_vec();
+                PrincipalComponents::new(mean, components, variances, noise[0]).map(Model::Pca)
+            }
+            other => return Err(Error::Format(format!("it holds '{other}', not a model"))),
+        };
+        let model = model.map_err(impossible)?;
+        if details.features.len() != model.n_features() {
+            return Err(Error::Format("feature names that do not fit the model".into()));
+        }
+        Ok(Self { model, features: details.features, eigenvalues, report: details.report })
+    }
+
+    /// Checks the features of data against the model's, by name when the data have names.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub fn check_features(&self, found: usize, names: Option<&[String]>) -> Result<()> {
+        if found != self.features.len() {
+            return Err(Error::FeatureCount { expected: self.features.len(), found });
+        }
+        let pairs = self.features.iter().zip(names.unwrap_or_default());
+        match pairs.enumerate().find(|(_, (a, b))| a != b) {
+            None => Ok(()),
+            Some((position, (expected, found))) => {
+                Err(Error::FeatureName { position, expected: expected.clone(), found: found.clone() })
+            }
+        }
+    }
+}
