@@ -1,1 +1,35 @@
-//! covary-io
+//! Files to rows and back: CSV, TSV, Parquet, Arrow IPC and NPY, as tables, grids, streams and batches.
+//!
+//! [`open`] tells the format by the ending and decides about the columns; the [`Reader`] then offers the rows in the
+//! way that suits: [`Reader::load`] for a table in memory (or the way to go on when it does not fit),
+//! [`Reader::grid`] for a [`covary::data::RowSource`], [`Reader::batches`] for rows in order together with the
+//! columns that are carried through. [`Writer`] writes such tables; files appear whole or not at all.
+//!
+//! An empty cell, NA, NaN and null are holes (NaN). Columns that are not numeric are carried, not modelled.
+#![forbid(unsafe_code)]
+
+mod arrow_columns;
+mod arrow_ipc;
+mod batch;
+mod csv;
+mod error;
+mod format;
+mod load;
+mod npy;
+mod parquet;
+mod positioned;
+mod reader;
+mod schema;
+mod select;
+mod write;
+
+pub use batch::{Batch, Batches, Stream};
+pub use error::{Error, Place, Result};
+pub use format::{Compression, Format};
+pub use reader::{Grid, Loaded, Reader, open};
+pub use schema::{CarriedBecause, CarriedColumn, LeftOutBecause, LeftOutColumn, ReadOptions, Schema};
+pub use select::Selection;
+pub use write::{Writer, write_file};
+
+/// The Arrow library in which carried columns are expressed.
+pub use arrow;

@@ -1,0 +1,118 @@
+//! Arrow columns as cells: which types are numbers, and how a record batch becomes a batch. Null is a hole.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::{ArrowPrimitiveType, DataType, Float32Type, Float64Type};
+use covary::data::Order;
+
+use crate::batch::{Batch, Numbers};
+use crate::error::{Error, Result};
+use crate::schema::{Column, Kind, Role, Schema};
+
+/// The columns of an Arrow schema.
+pub(crate) fn columns(schema: &arrow::datatypes::Schema) -> Vec<Column> {
+    let column = |field: &arrow::datatypes::FieldRef| Column {
+        name: field.name().clone(),
+        kind: kind(field.data_type()),
+        data_type: field.data_type().clone(),
+    };
+    schema.fields().iter().map(column).collect()
+}
+
+fn kind(data_type: &DataType) -> Kind {
+    match data_type {
+        DataType::Float16 | DataType::Float32 => Kind::Single,
+        DataType::Boolean => Kind::Boolean,
+        DataType::Dictionary(_, values) => kind(values),
+        // A column of type null holds nothing but holes.
+        DataType::Null => Kind::Double,
+        other if other.is_numeric() => Kind::Double,
+        other => Kind::Other(format!("its type is {other}")),
+    }
+}
+
+/// The columns that must be decoded, by index and by role.
+#[derive(Debug, Clone)]
+pub(crate) struct Projection {
+    pub(crate) indices: Vec<usize>,
+    roles: Vec<Role>,
+}
+
+impl Projection {
+    pub(crate) fn new(roles: &[Role], carried: bool) -> Self {
+        let is_read = |role: &Role| match role {
+            Role::Feature(_) | Role::Weight => true,
+            Role::Carried(_) => carried,
+            Role::Skip => false,
+        };
+        let indices: Vec<usize> = (0..roles.len()).filter(|&i| is_read(&roles[i])).collect();
+        let roles = indices.iter().map(|&i| roles[i]).collect();
+        Self { indices, roles }
+    }
+
+    /// Converts the projected columns of a record batch.
+    pub(crate) fn batch(&self, schema: &Schema, first_row: usize, rows: &RecordBatch) -> Result<Batch> {
+        let numbers = match schema.single_precision {
+            true => Numbers::F32(self.cells::<Float32Type>(schema, rows, f32::NAN)?),
+            false => Numbers::F64(self.cells::<Float64Type>(schema, rows, f64::NAN)?),
+        };
+        let (mut weights, mut carried) = (None, Vec::new());
+        for (role, column) in self.roles.iter().zip(rows.columns()) {
+            match role {
+                Role::Weight => {
+                    let mut values = vec![f64::NAN; rows.num_rows()];
+                    copy::<Float64Type>(schema, column, &mut values)?;
+                    weights = Some(values);
+                }
+                // Carried columns are numbered in the order of the file.
+                Role::Carried(_) => carried.push(column.clone()),
+                Role::Feature(_) | Role::Skip => {}
+            }
+        }
+        Batch::new(schema, first_row, rows.num_rows(), (numbers, Order::Columns), weights, carried)
+    }
+
+    /// Column after column, in the order of the features.
+    fn cells<T: ArrowPrimitiveType>(
+        &self,
+        schema: &Schema,
+        rows: &RecordBatch,
+        hole: T::Native,
+    ) -> Result<Vec<T::Native>> {
+        let n = rows.num_rows();
+        let mut cells = vec![hole; n * schema.features.len()];
+        for (role, column) in self.roles.iter().zip(rows.columns()) {
+            if let Role::Feature(k) = role {
+                copy::<T>(schema, column, &mut cells[k * n..(k + 1) * n])?;
+            }
+        }
+        Ok(cells)
+    }
+}
+
+/// Copies the values of a column into cells that hold the hole already.
+fn copy<T: ArrowPrimitiveType>(schema: &Schema, column: &ArrayRef, out: &mut [T::Native]) -> Result<()> {
+    let damaged = Error::damaged(&schema.path, schema.format.name());
+    let cast = cast(column, &T::DATA_TYPE).map_err(damaged)?;
+    let array: &PrimitiveArray<T> = cast.as_primitive();
+    match array.nulls() {
+        None => out.copy_from_slice(array.values()),
+        Some(nulls) => nulls.valid_indices().for_each(|i| out[i] = array.values()[i]),
+    }
+    Ok(())
+}
+
+/// Runs a decoder; that it panics on a damaged file is the file's fault, not the caller's.
+pub(crate) fn guard<T, E: std::fmt::Display>(
+    path: &Path,
+    format: &'static str,
+    decode: impl FnOnce() -> std::result::Result<T, E>,
+) -> Result<T> {
+    match catch_unwind(AssertUnwindSafe(decode)) {
+        Ok(result) => result.map_err(Error::damaged(path, format)),
+        Err(_) => Err(Error::damaged(path, format)("its contents make no sense")),
+    }
+}

@@ -1,0 +1,62 @@
+//! A plain text file as a grid: chunks of whole records, parsed independently of each other.
+
+use std::fs::File;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::index::{self, Body, Extent};
+use super::parse::{self, Layout, Piece};
+use super::{layout, sample};
+use crate::batch::Batch;
+use crate::error::{Error, Result};
+use crate::format::Format;
+use crate::reader::{Access, Chunks, open_file};
+use crate::schema::{ReadOptions, Schema};
+
+struct TextFile {
+    file: File,
+    layout: Layout,
+    extents: Vec<Extent>,
+}
+
+/// Opens a plain file: header, sample, index.
+pub(crate) fn open(
+    path: &Path,
+    format: Format,
+    delimiter: u8,
+    options: &ReadOptions,
+) -> Result<(Arc<Schema>, Access)> {
+    let file = open_file(path)?;
+    let head = sample::read_head(&mut &file, delimiter).map_err(Error::read(path))?;
+    let sample = sample::examine(path, &head, delimiter)?;
+    let layout = layout(path, format, delimiter, &sample, options)?;
+    let length = file.metadata().map_err(Error::read(path))?.len();
+    let body = Body {
+        path,
+        file: &file,
+        bytes: sample.data_start as u64..length,
+        first_line: sample.first_line,
+        delimiter,
+    };
+    let extents = index::build(&body, options.chunk_bytes as u64)?;
+    let schema = Arc::clone(&layout.schema);
+    Ok((schema, Access::Grid(Arc::new(TextFile { file, layout, extents }))))
+}
+
+impl Chunks for TextFile {
+    fn n_chunks(&self) -> usize {
+        self.extents.len()
+    }
+
+    fn rows(&self, index: usize) -> Range<usize> {
+        self.extents[index].rows.clone()
+    }
+
+    fn read(&self, index: usize, carried: bool) -> Result<Batch> {
+        let Extent { bytes, rows, first_line } = &self.extents[index];
+        let text = index::read_extent(&self.layout.schema.path, &self.file, bytes)?;
+        let piece = Piece { text: &text, rows: rows.len(), first_row: rows.start, first_line: *first_line };
+        parse::parse(&self.layout, &piece, carried)
+    }
+}

@@ -1,0 +1,33 @@
+//! Delimited text: CSV and TSV, plain files as grids, compressed ones and pipes as streams.
+
+mod cell;
+mod fields;
+mod grid;
+mod index;
+mod parse;
+mod sample;
+mod stream;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::format::Format;
+use crate::schema::{self, ReadOptions, Schema};
+
+pub(crate) use grid::open as open_grid;
+pub(crate) use stream::open as open_stream;
+
+/// Decides about the columns that the beginning of a file shows.
+fn layout(
+    path: &Path,
+    format: Format,
+    delimiter: u8,
+    sample: &sample::Sample,
+    options: &ReadOptions,
+) -> Result<parse::Layout> {
+    let (decided, roles) = schema::resolve(path, format, &sample.columns, options)?;
+    let schema = Arc::new(Schema { named: sample.named, ..decided });
+    let names = sample.columns.iter().map(|c| c.name.clone()).collect();
+    Ok(parse::Layout { schema, roles, names, delimiter })
+}

@@ -1,0 +1,128 @@
+//! The beginning of a text file: its header, and which columns hold numbers.
+
+use std::borrow::Cow;
+use std::io::Read;
+use std::path::Path;
+
+use arrow::datatypes::DataType;
+use memchr::{memchr, memrchr};
+
+use super::cell::{self, Cell};
+use super::fields::{self, State};
+use crate::error::{Error, Result};
+use crate::schema::{Column, Kind, default_name};
+
+/// Bytes to look at first; more when they hold no whole row.
+const FIRST_LOOK: usize = 1 << 20;
+/// Rows that decide whether a column is numeric.
+const SAMPLE_ROWS: usize = 1000;
+/// A single row longer than this is a quote that was never closed.
+pub(super) const LONGEST_RECORD: usize = 1 << 30;
+
+/// What the beginning of a file tells.
+pub(super) struct Sample {
+    pub(super) columns: Vec<Column>,
+    /// Whether there is a header; without one the columns are called x1, x2, ….
+    pub(super) named: bool,
+    /// Offset of the first row.
+    pub(super) data_start: usize,
+    /// Line of the first row, counted from 1.
+    pub(super) first_line: usize,
+}
+
+/// Reads the beginning of a text, at least the header and one row if there are that many.
+pub(super) fn read_head(reader: &mut dyn Read, delimiter: u8) -> std::io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    let mut wanted = FIRST_LOOK;
+    loop {
+        let missing = wanted - head.len();
+        let got = reader.take(missing as u64).read_to_end(&mut head)?;
+        let whole = memrchr(b'\n', &head).map_or(0, |i| i + 1);
+        let enough = fields::survey(&head[..whole], delimiter, State::Record).rows >= 3;
+        if got < missing || enough || wanted >= LONGEST_RECORD {
+            return Ok(head);
+        }
+        wanted *= 2;
+    }
+}
+
+/// Looks at the beginning of a file.
+pub(super) fn examine(path: &Path, head: &[u8], delimiter: u8) -> Result<Sample> {
+    check_text(path, head)?;
+    let mut start = if head.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+    let mut line = 1;
+    while let [b'\n', ..] | [b'\r', b'\n', ..] = head[start..] {
+        start += if head[start] == b'\n' { 1 } else { 2 };
+        line += 1;
+    }
+    if start == head.len() {
+        return Err(Error::Empty { path: path.into() });
+    }
+    let (header, end) =
+        fields::record(head, start, delimiter).ok_or_else(|| Error::Unclosed { path: path.into(), line })?;
+    let named = !header.iter().all(|f| matches!(cell::read(f), Cell::Number(_)));
+    let names = match named {
+        true => read_names(path, &header)?,
+        false => (0..header.len()).map(default_name).collect(),
+    };
+    if named {
+        line += memchr::memchr_iter(b'\n', &head[start..end]).count();
+        start = end;
+    }
+    if fields::survey(&head[start..], delimiter, State::Record).rows == 0 {
+        return Err(Error::NoRows { path: path.into() });
+    }
+    let columns = names.into_iter().zip(kinds(&head[start..], header.len(), delimiter));
+    let columns = columns.map(|(name, kind)| Column { name, kind, data_type: DataType::Utf8 }).collect();
+    Ok(Sample { columns, named, data_start: start, first_line: line })
+}
+
+fn check_text(path: &Path, head: &[u8]) -> Result<()> {
+    let what = match head {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "it seems to be UTF-16; save it as UTF-8",
+        [0x1f, 0x8b, ..] => "it is compressed by gzip; give it the ending .gz",
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => "it is compressed by zstd; give it the ending .zst",
+        [b'P', b'A', b'R', b'1', ..] => "it is a Parquet file; give it the ending .parquet",
+        [b'A', b'R', b'R', b'O', b'W', b'1', ..] => "it is an Arrow file; give it the ending .arrow",
+        _ if memchr(0, head).is_some() => "it contains NUL bytes; is its ending right?",
+        _ => return Ok(()),
+    };
+    Err(Error::NotText { path: path.into(), what: what.into() })
+}
+
+fn read_names(path: &Path, header: &[Cow<'_, [u8]>]) -> Result<Vec<String>> {
+    header.iter().enumerate().map(|(i, field)| read_name(path, i, field)).collect()
+}
+
+fn read_name(path: &Path, index: usize, field: &[u8]) -> Result<String> {
+    let not_text = |what: &str| Error::NotText { path: path.into(), what: what.into() };
+    let name =
+        std::str::from_utf8(field).map_err(|_| not_text("the header is not UTF-8; convert the file"))?;
+    match name.trim() {
+        name if name.contains('\r') => {
+            Err(not_text("its lines end in bare carriage returns; convert them to line feeds"))
+        }
+        "" => Ok(default_name(index)),
+        name => Ok(name.to_owned()),
+    }
+}
+
+/// A column is numeric unless a cell of the sample is neither number nor hole.
+fn kinds(text: &[u8], n_columns: usize, delimiter: u8) -> Vec<Kind> {
+    let mut kinds = vec![Kind::Double; n_columns];
+    let (mut pos, mut rows) = (0, 0);
+    while pos < text.len() && rows < SAMPLE_ROWS {
+        let Some((record, end)) = fields::record(text, pos, delimiter) else { break };
+        let cut_off = end == text.len() && rows > 0 && text.last() != Some(&b'\n');
+        if !cut_off && !fields::is_blank(&text[pos..end - usize::from(text[end - 1] == b'\n')]) {
+            rows += 1;
+            for (kind, field) in kinds.iter_mut().zip(&record) {
+                if *kind == Kind::Double && cell::read(field) == Cell::Text {
+                    *kind = Kind::Other(format!("row {rows} says '{}'", cell::show(field)));
+                }
+            }
+        }
+        pos = end;
+    }
+    kinds
+}

@@ -1,0 +1,209 @@
+//! Text that passes once: decompressed and cut into whole records on one thread, parsed on all others.
+
+use std::io::{BufReader, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use memchr::memrchr;
+
+use super::fields::{self, State};
+use super::parse::{self, Layout, Piece};
+use super::{layout, sample};
+use crate::batch::{Feed, Job};
+use crate::error::{Error, Result};
+use crate::format::{Compression, Format};
+use crate::reader::{Access, open_file};
+use crate::schema::{ReadOptions, Schema};
+
+/// Opens a compressed file or standard input: header and sample; the rest is read when asked for.
+pub(crate) fn open(
+    path: &Path,
+    format: Format,
+    delimiter: u8,
+    compression: Compression,
+    options: &ReadOptions,
+) -> Result<(Arc<Schema>, Access)> {
+    let mut reader = decompressed(path, compression)?;
+    let mut head = sample::read_head(&mut reader, delimiter).map_err(trouble(path, format))?;
+    let sample = sample::examine(path, &head, delimiter)?;
+    let layout = Arc::new(layout(path, format, delimiter, &sample, options)?);
+    head.drain(..sample.data_start);
+    let cutter = Cutter {
+        reader,
+        layout: Arc::clone(&layout),
+        rest: head,
+        size: options.chunk_bytes.max(1),
+        row: 0,
+        line: sample.first_line,
+        ended: false,
+    };
+    let schema = Arc::clone(&layout.schema);
+    Ok((schema, Access::Stream(Box::new(TextFeed { layout, source: Source::Idle(cutter) }))))
+}
+
+fn decompressed(path: &Path, compression: Compression) -> Result<Box<dyn Read + Send>> {
+    if path.as_os_str() == "-" {
+        return Ok(Box::new(std::io::stdin()));
+    }
+    let file = BufReader::with_capacity(1 << 17, open_file(path)?);
+    Ok(match compression {
+        Compression::None => Box::new(file),
+        Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(file)),
+        Compression::Zstd => {
+            Box::new(zstd::stream::read::Decoder::with_buffer(file).map_err(Error::open(path))?)
+        }
+    })
+}
+
+/// What a failed read means: a decompressor's complaint is about the file, not about the disk.
+fn trouble(path: &Path, format: Format) -> impl Fn(std::io::Error) -> Error {
+    move |source| match format {
+        Format::Delimited { compression: Compression::Gzip | Compression::Zstd, .. }
+            if source.raw_os_error().is_none() =>
+        {
+            Error::damaged(path, format.name())(source)
+        }
+        _ => Error::read(path)(source),
+    }
+}
+
+/// Whole records that own their text.
+struct OwnedPiece {
+    text: Vec<u8>,
+    rows: usize,
+    first_row: usize,
+    first_line: usize,
+}
+
+/// Cuts a stream of bytes into whole records.
+struct Cutter {
+    reader: Box<dyn Read + Send>,
+    layout: Arc<Layout>,
+    /// Read but not yet handed out.
+    rest: Vec<u8>,
+    size: usize,
+    row: usize,
+    line: usize,
+    ended: bool,
+}
+
+impl Cutter {
+    fn next_piece(&mut self) -> Result<Option<OwnedPiece>> {
+        let mut size = self.size;
+        loop {
+            self.fill(size)?;
+            if self.rest.is_empty() {
+                return Ok(None);
+            }
+            // Up to `size` bytes, or the first whole record if that is longer.
+            let piece = match self.ended && self.rest.len() <= size {
+                true => &self.rest[..],
+                false => {
+                    let end = size.min(self.rest.len());
+                    &self.rest[..memrchr(b'\n', &self.rest[..end]).map_or(0, |i| i + 1)]
+                }
+            };
+            let survey = fields::survey(piece, self.layout.delimiter, State::Record);
+            if survey.cut > 0 {
+                let piece = self.cut(survey.cut);
+                if piece.rows > 0 {
+                    return Ok(Some(piece));
+                }
+                size = self.size;
+                continue;
+            }
+            if (self.ended && self.rest.len() <= size) || size > sample::LONGEST_RECORD {
+                return Err(Error::Unclosed { path: self.layout.schema.path.clone(), line: self.line });
+            }
+            size *= 2;
+        }
+    }
+
+    /// Reads until `size` bytes wait, or the end.
+    fn fill(&mut self, size: usize) -> Result<()> {
+        let missing = size.saturating_sub(self.rest.len());
+        if self.ended || missing == 0 {
+            return Ok(());
+        }
+        let schema = &self.layout.schema;
+        let got = (&mut self.reader)
+            .take(missing as u64)
+            .read_to_end(&mut self.rest)
+            .map_err(trouble(&schema.path, schema.format))?;
+        self.ended = got < missing;
+        Ok(())
+    }
+
+    /// Takes whole records off the front.
+    fn cut(&mut self, at: usize) -> OwnedPiece {
+        let rest = self.rest.split_off(at);
+        let text = std::mem::replace(&mut self.rest, rest);
+        let survey = fields::survey(&text, self.layout.delimiter, State::Record);
+        let piece = OwnedPiece { text, rows: survey.rows, first_row: self.row, first_line: self.line };
+        self.row += survey.rows;
+        self.line += survey.lines;
+        piece
+    }
+}
+
+/// The cutter before and after it got its thread.
+enum Source {
+    Idle(Cutter),
+    Running(Receiver<Result<Option<OwnedPiece>>>),
+    Ended,
+}
+
+struct TextFeed {
+    layout: Arc<Layout>,
+    source: Source,
+}
+
+impl TextFeed {
+    fn next_piece(&mut self) -> Result<Option<OwnedPiece>> {
+        if let Source::Idle(_) = self.source
+            && let Source::Idle(cutter) = std::mem::replace(&mut self.source, Source::Ended)
+        {
+            self.source = Source::Running(start(cutter)?);
+        }
+        match &self.source {
+            Source::Running(receiver) => receiver.recv().unwrap_or_else(|_| Err(self.lost())),
+            _ => Ok(None),
+        }
+    }
+
+    /// The thread ended without saying so.
+    fn lost(&self) -> Error {
+        Error::read(&self.layout.schema.path)(std::io::Error::other("the reading thread is gone"))
+    }
+}
+
+/// Reads ahead by two pieces; ends when nobody listens any more.
+fn start(mut cutter: Cutter) -> Result<Receiver<Result<Option<OwnedPiece>>>> {
+    let (sender, receiver) = sync_channel(2);
+    let path = cutter.layout.schema.path.clone();
+    std::thread::Builder::new()
+        .name("covary-read".into())
+        .spawn(move || {
+            loop {
+                let piece = cutter.next_piece();
+                let last = !matches!(piece, Ok(Some(_)));
+                if sender.send(piece).is_err() || last {
+                    return;
+                }
+            }
+        })
+        .map_err(Error::read(&path))?;
+    Ok(receiver)
+}
+
+impl Feed for TextFeed {
+    fn next_job(&mut self, carried: bool) -> Result<Option<Job>> {
+        let layout = Arc::clone(&self.layout);
+        Ok(self.next_piece()?.map(|OwnedPiece { text, rows, first_row, first_line }| -> Job {
+            Box::new(move || {
+                parse::parse(&layout, &Piece { text: &text, rows, first_row, first_line }, carried)
+            })
+        }))
+    }
+}

@@ -1,0 +1,336 @@
+//! The one error type of this crate: facts in fields, and a sentence that says what, where and what to do.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use covary::ErrorClass;
+
+/// Shorthand for results of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Where a cell of a text file stands, as people count: rows and lines from 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The file, `-` for standard input.
+    pub path: PathBuf,
+    /// Data row, counted from 1 (the header is not a row).
+    pub row: usize,
+    /// Line of the file in which the row starts, counted from 1.
+    pub line: usize,
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}, row {} (line {})", name(&self.path), self.row, self.line)
+    }
+}
+
+/// A file as messages call it.
+pub(crate) fn name(path: &Path) -> String {
+    match path.to_str() {
+        Some("-") => "standard input".into(),
+        _ => format!("'{}'", path.display()),
+    }
+}
+
+/// The trouble itself, without the number that the operating system adds.
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file or directory".into(),
+        io::ErrorKind::PermissionDenied => "permission denied".into(),
+        io::ErrorKind::StorageFull => "the disk is full".into(),
+        io::ErrorKind::FileTooLarge => "the file would be larger than the system allows".into(),
+        _ => error.to_string(),
+    }
+}
+
+/// Everything that can go wrong between files and rows.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file cannot be opened.
+    #[error("cannot open {}: {}", name(path), reason(source))]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A file cannot be read.
+    #[error("cannot read {}: {}", name(path), reason(source))]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A file cannot be written.
+    #[error("cannot write {}: {}", if path.as_os_str() == "-" { "standard output".into() } else { name(path) }, reason(source))]
+    Write {
+        /// The file, `-` for standard output.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A directory where a file is expected.
+    #[error("{} is a directory; give the name of a file", name(path))]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// An ending that tells no format.
+    #[error(
+        "the ending of {} tells no format; known are .csv, .tsv (both also with .gz or .zst), .parquet, .arrow, .feather and .npy",
+        name(path)
+    )]
+    UnknownEnding {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Bytes that are not what the ending promises, or only a part of it.
+    #[error("{} is not a whole {format} file: {what}; make or copy it again", name(path))]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The format that it should have.
+        format: &'static str,
+        /// What is wrong.
+        what: String,
+    },
+    /// The file changed under the reader.
+    #[error("{} changed while it was read; run again when nothing writes to it", name(path))]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Something in the file that covary does not read.
+    #[error("{}: {what}", name(path))]
+    Unsupported {
+        /// The file.
+        path: PathBuf,
+        /// What, and what to do instead.
+        what: String,
+    },
+    /// Nothing in the file.
+    #[error("{} is empty; a header line and rows are needed", name(path))]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Columns but no rows.
+    #[error("{} has no rows", name(path))]
+    NoRows {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A text format with bytes that are not text.
+    #[error("{} is not text: {what}", name(path))]
+    NotText {
+        /// The file.
+        path: PathBuf,
+        /// How it was noticed, and what to do.
+        what: String,
+    },
+    /// A cell whose bytes are not UTF-8.
+    #[error(
+        "{place}, column '{column}': the text is not UTF-8; convert the file, or leave the column out with --drop '{column}'"
+    )]
+    NotUtf8 {
+        /// Where.
+        place: Place,
+        /// The column.
+        column: String,
+    },
+    /// A row with more or fewer fields than there are columns.
+    #[error("{place}: {found} fields where {expected} are expected")]
+    Ragged {
+        /// Where.
+        place: Place,
+        /// Number of columns.
+        expected: usize,
+        /// Fields in this row.
+        found: usize,
+    },
+    /// A quoted field without an end.
+    #[error("{}: a quoted field that opens in or after line {line} is never closed", name(path))]
+    Unclosed {
+        /// The file.
+        path: PathBuf,
+        /// Line in which the last row starts, counted from 1.
+        line: usize,
+    },
+    /// Two columns of one name.
+    #[error(
+        "{} has two columns named '{column}' (positions {first} and {second}); rename one of them",
+        name(path)
+    )]
+    DuplicateColumn {
+        /// The file.
+        path: PathBuf,
+        /// The name.
+        column: String,
+        /// Position of the first, counted from 1.
+        first: usize,
+        /// Position of the second, counted from 1.
+        second: usize,
+    },
+    /// Text in a column of numbers.
+    #[error(
+        "{place}, column '{column}': '{text}' is not a number; correct it, or leave the column out with --drop '{column}'"
+    )]
+    NotANumber {
+        /// Where.
+        place: Place,
+        /// The column.
+        column: String,
+        /// What stands there.
+        text: String,
+    },
+    /// An infinite number, or one too large for double precision.
+    #[error(
+        "{place}, column '{column}': '{text}' is infinite or too large; replace it by a number or, if it is unknown, leave the cell empty"
+    )]
+    Infinite {
+        /// Where.
+        place: Place,
+        /// The column.
+        column: String,
+        /// What stands there.
+        text: String,
+    },
+    /// A weight that is negative, infinite or missing.
+    #[error(
+        "{}, row {row}, column '{column}': the weight is {value}; weights must be finite and not negative",
+        name(path)
+    )]
+    Weight {
+        /// The file.
+        path: PathBuf,
+        /// Data row, counted from 1.
+        row: usize,
+        /// The column.
+        column: String,
+        /// What stands there; NaN for a hole.
+        value: f64,
+    },
+    /// A column that was asked for but is not there.
+    #[error("{} has no column '{column}'{}; its columns are {known}", name(path), nearest.as_ref().map(|n| format!(" (did you mean '{n}'?)")).unwrap_or_default())]
+    UnknownColumn {
+        /// The file.
+        path: PathBuf,
+        /// What was asked for.
+        column: String,
+        /// The name that is most like it.
+        nearest: Option<String>,
+        /// Some of the names.
+        known: String,
+    },
+    /// A position outside the columns of the file.
+    #[error(
+        "{} has {columns} columns, so '{part}' does not select any that exist; positions count from 1",
+        name(path)
+    )]
+    Position {
+        /// The file.
+        path: PathBuf,
+        /// What was asked for.
+        part: String,
+        /// Number of columns.
+        columns: usize,
+    },
+    /// A selection that selects nothing.
+    #[error("a selection of columns is empty; give names or positions such as a,b,c or 3-20")]
+    EmptySelection,
+    /// A column that was asked for as a feature or weight but holds no numbers.
+    #[error("{}: column '{column}' is not numeric ({what}), so it cannot be used as {role}", name(path))]
+    NotNumeric {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: String,
+        /// Its type, or a cell of it.
+        what: String,
+        /// What it was asked for.
+        role: &'static str,
+    },
+    /// No column is left to model.
+    #[error("{} has no numeric column to model{}", name(path), if *selected { " after the selection" } else { "" })]
+    NoFeatures {
+        /// The file.
+        path: PathBuf,
+        /// Whether columns were selected or dropped.
+        selected: bool,
+    },
+    /// Text columns for a format that holds numbers only.
+    #[error(
+        "{} can hold only numbers, not the column(s) {columns}; write .parquet, .arrow or .csv, or leave them out with --drop",
+        name(path)
+    )]
+    OnlyNumbers {
+        /// The file.
+        path: PathBuf,
+        /// The columns that are none.
+        columns: String,
+    },
+    /// Rows that do not fit the columns announced to a writer, and other trouble of the core.
+    #[error(transparent)]
+    Core(#[from] covary::Error),
+}
+
+impl Error {
+    /// The kind of trouble; surfaces map it to exit codes and exceptions.
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Open { .. }
+            | Self::Read { .. }
+            | Self::Write { .. }
+            | Self::Directory { .. }
+            | Self::Damaged { .. }
+            | Self::Changed { .. } => ErrorClass::File,
+            Self::UnknownEnding { .. }
+            | Self::UnknownColumn { .. }
+            | Self::Position { .. }
+            | Self::EmptySelection
+            | Self::OnlyNumbers { .. } => ErrorClass::Usage,
+            Self::Core(error) => error.class(),
+            _ => ErrorClass::Data,
+        }
+    }
+
+    /// Whether the reader of our output went away (`| head`): nothing to complain about.
+    pub fn is_broken_pipe(&self) -> bool {
+        matches!(self, Self::Write { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    pub(crate) fn open(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_path_buf();
+        |source| match source.kind() {
+            io::ErrorKind::IsADirectory => Self::Directory { path },
+            _ => Self::Open { path, source },
+        }
+    }
+
+    pub(crate) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_path_buf();
+        |source| Self::Read { path, source }
+    }
+
+    pub(crate) fn write(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_path_buf();
+        |source| Self::Write { path, source }
+    }
+
+    pub(crate) fn damaged<E: std::fmt::Display>(path: &Path, format: &'static str) -> impl FnOnce(E) -> Self {
+        let path = path.to_path_buf();
+        move |what| Self::Damaged { path, format, what: what.to_string() }
+    }
+}
+
+impl From<Error> for covary::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Core(error) => error,
+            error => Self::source(error.class(), error),
+        }
+    }
+}
