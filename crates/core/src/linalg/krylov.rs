@@ -1,6 +1,6 @@
 //! The leading eigenpairs of a large symmetric matrix that is known only by its products with blocks of vectors.
 //!
-//! Block Krylov iteration with Rayleigh–Ritz [MM15], grown by the residuals of the Ritz vectors and restarted from them
+//! Block Krylov iteration with Rayleigh–Ritz \[MM15\], grown by the residuals of the Ritz vectors and restarted from them
 //! when the basis gets too large: in exact arithmetic the same subspace as thick-restart block Lanczos. The matrix is
 //! multiplied by whoever holds it: [`leading_eigen`] for a matrix in memory, a pass over rows for data.
 

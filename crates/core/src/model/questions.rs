@@ -1,5 +1,7 @@
 //! What can be asked of a linear-Gaussian model about rows, with or without holes.
 
+use std::ops::Range;
+
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
@@ -10,7 +12,7 @@ use super::LinearGaussian;
 use super::kernel::{Kernel, for_each_group};
 use crate::data::{Chunk, Rows, map_chunks};
 use crate::error::{Error, Result};
-use crate::linalg::{LatentFactor, Mat, MatRef, product};
+use crate::linalg::{LatentFactor, Mat, MatRef, add_product, product};
 
 /// Rows drawn from one stream of the generator.
 const SAMPLE_BLOCK: usize = 256;
@@ -243,29 +245,36 @@ impl LinearGaussian {
         Ok(c)
     }
 
-    /// Draws `n` rows (n × p): x = μ + W z + ε. The same seed gives the same rows on every machine, and a longer
-    /// sample begins with a shorter one's rows.
+    /// Draws `n` rows (n × p): x = μ + W z + ε. The same seed gives the same rows on every machine.
     pub fn sample(&self, n: usize, seed: u64) -> Mat<f64> {
-        let blocks: Vec<Mat<f64>> = (0..n.div_ceil(SAMPLE_BLOCK))
-            .into_par_iter()
-            .map(|b| self.sample_block(seed, b, SAMPLE_BLOCK.min(n - b * SAMPLE_BLOCK)))
-            .collect();
-        stack(self.n_features(), blocks.iter().map(Mat::as_ref))
+        self.sample_range(0..n, seed)
     }
 
-    fn sample_block(&self, seed: u64, block: usize, rows: usize) -> Mat<f64> {
+    /// Rows `range` of the endless sample that belongs to a seed, so that a long one can be drawn in parts.
+    pub fn sample_range(&self, range: Range<usize>, seed: u64) -> Mat<f64> {
+        let blocks =
+            range.start / SAMPLE_BLOCK..range.end.div_ceil(SAMPLE_BLOCK).max(range.start / SAMPLE_BLOCK);
+        let parts: Vec<Mat<f64>> = blocks
+            .into_par_iter()
+            .map(|b| {
+                let first = range.start.max(b * SAMPLE_BLOCK) - b * SAMPLE_BLOCK;
+                let end = range.end.min((b + 1) * SAMPLE_BLOCK) - b * SAMPLE_BLOCK;
+                self.sample_block(seed, b).subrows(first, end - first).to_owned()
+            })
+            .collect();
+        stack(self.n_features(), parts.iter().map(Mat::as_ref))
+    }
+
+    /// Each block of rows has a stream of the generator to itself.
+    fn sample_block(&self, seed: u64, block: usize) -> Mat<f64> {
         let (p, q) = (self.n_features(), self.n_latent());
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(block as u64);
-        let mut x = Mat::zeros(rows, p);
-        for i in 0..rows {
-            let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
-            let z: Vec<f64> = (0..q).map(|_| normal()).collect();
-            for j in 0..p {
-                let signal: f64 = (0..q).map(|k| self.loadings()[(j, k)] * z[k]).sum();
-                x[(i, j)] = self.mean()[j] + signal + self.noise().of(j).sqrt() * normal();
-            }
-        }
+        let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
+        let z = Mat::from_fn(SAMPLE_BLOCK, q, |_, _| normal());
+        let mut x =
+            Mat::from_fn(SAMPLE_BLOCK, p, |_, j| self.mean()[j] + self.noise().of(j).sqrt() * normal());
+        add_product(x.as_mut(), z.as_ref(), self.loadings().transpose(), 1.0);
         x
     }
 
