@@ -1,7 +1,7 @@
 # Everything a stranger needs: cargo fetches what the project uses, nothing else has to be installed.
 .PHONY: help demo test lint docs bench large install clean
 
-RUSTDOC_FLAGS := -D warnings --html-in-header $(CURDIR)/docs/katex.html
+RUSTDOC_FLAGS := -D warnings --html-in-header $(CURDIR)/crates/core/katex.html
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
