@@ -225,6 +225,16 @@ pub enum Error {
         /// Some of the names.
         known: String,
     },
+    /// A feature that a model needs but the data do not have.
+    #[error("{} has no column '{column}', which the model needs{}", name(path), nearest.as_ref().map(|n| format!(" (is it '{n}'?)")).unwrap_or_default())]
+    MissingFeature {
+        /// The file.
+        path: PathBuf,
+        /// The feature.
+        column: String,
+        /// The name that is most like it.
+        nearest: Option<String>,
+    },
     /// A position outside the columns of the file.
     #[error(
         "{} has {columns} columns, so '{part}' does not select any that exist; positions count from 1",
