@@ -6,8 +6,11 @@ use std::time::Instant;
 
 use covary_io::{ReadOptions, open};
 
+/// How a number is written.
+type Format = fn(f64) -> String;
+
 /// A file of about `size` bytes with 50 columns, its cells as `format` writes them.
-fn make(path: &std::path::Path, size: usize, format: fn(f64) -> String) {
+fn make(path: &std::path::Path, size: usize, format: Format) {
     let header: Vec<String> = (1..=50).map(|j| format!("c{j}")).collect();
     let mut text = header.join(",") + "\n";
     let mut state = 1u64;
@@ -36,7 +39,7 @@ fn main() {
     let megabytes: usize = std::env::args().nth(1).map_or(200, |a| a.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("speed.csv");
-    let formats: [(&str, fn(f64) -> String); 3] = [
+    let formats: [(&str, Format); 3] = [
         ("17 digits", |x| format!("{x:.16e}").replace("e0", "")),
         ("shortest", |x| x.to_string()),
         ("3 decimals", |x| format!("{x:.3}")),

@@ -198,7 +198,10 @@ impl Reader {
     pub fn load(self, memory_limit: usize) -> Result<Loaded> {
         match self.grid() {
             Some(grid) => load::grid(grid, memory_limit),
-            None => load::stream(Arc::clone(&self.schema), self.stream(), memory_limit),
+            None => {
+                let schema = Arc::clone(&self.schema);
+                load::stream(&schema, self.stream(), memory_limit)
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use covary::data::{Cells, RowSource};
 use covary::linalg::Mat;
 use covary_io::arrow::array::{
-    ArrayRef, BooleanArray, Decimal128Array, DictionaryArray, Float32Array, Float64Array, Int64Array,
+    Array, ArrayRef, BooleanArray, Decimal128Array, DictionaryArray, Float32Array, Float64Array, Int64Array,
     NullArray, RecordBatch, StringArray, UInt8Array,
 };
 use covary_io::arrow::datatypes::{DataType, Int32Type};
@@ -20,7 +20,7 @@ use parquet::file::properties::WriterProperties;
 use proptest::prelude::*;
 use support::*;
 
-fn column<T: covary_io::arrow::array::Array + 'static>(array: T) -> ArrayRef {
+fn column<T: Array + 'static>(array: T) -> ArrayRef {
     Arc::new(array)
 }
 
@@ -196,7 +196,7 @@ fn npy_of_every_number_type_and_byte_order() {
     let expected = vec![vec![Some(1.0), Some(2.0)], vec![Some(3.0), Some(100.0)]];
     macro_rules! check {
         ($($type:ty: $code:literal),*) => {$({
-            let cells = [1.0f64, 2.0, 3.0, 100.0].map(|x| x as $type);
+            let cells = [1u8, 2, 3, 100].map(|x| x as $type);
             for (mark, bytes) in [
                 ("<", cells.map(<$type>::to_le_bytes).concat()),
                 (">", cells.map(<$type>::to_be_bytes).concat()),

@@ -100,7 +100,7 @@ fn in_child(test: &str, wrapper: &str, target: &std::path::Path) -> std::process
         .args(["-c", &format!("{wrapper} exec \"$0\" --ignored --exact {test}")])
         .arg(exe)
         .env("COVARY_TEST_TARGET", target)
-        .stdout(std::process::Stdio::null())
+        .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::null())
         .spawn()
         .unwrap()
@@ -116,8 +116,9 @@ fn when_there_is_no_room_the_target_is_untouched() {
     for name in ["t.csv", "t.csv.zst", "t.parquet", "t.arrow", "t.npy"] {
         let path = folder.file(name, "old");
         // The limit counts blocks of 512 or 1024 bytes; a write beyond it fails as on a full disk.
-        let mut child = in_child("child_writes_too_much", "trap '' XFSZ; ulimit -f 64;", &path);
-        assert!(child.wait().unwrap().success(), "{name}");
+        let child = in_child("child_writes_too_much", "trap '' XFSZ; ulimit -f 64;", &path);
+        let output = child.wait_with_output().unwrap();
+        assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"), "{name}: {output:?}");
         assert_eq!(std::fs::read(&path).unwrap(), b"old", "{name}");
         std::fs::remove_file(path).unwrap();
     }
@@ -144,6 +145,7 @@ fn child_writes_too_much() {
 fn a_killed_process_leaves_the_old_file_or_the_new_one() {
     let folder = Folder::new();
     let path = folder.file("model", vec![0u8; 300_000]);
+    let mut seen = std::collections::HashSet::new();
     for round in 0..40 {
         let mut child = in_child("child_writes_for_ever", "", &path);
         std::thread::sleep(std::time::Duration::from_millis(20 + 3 * round));
@@ -153,8 +155,10 @@ fn a_killed_process_leaves_the_old_file_or_the_new_one() {
             let bytes = std::fs::read(folder.path(&name)).unwrap();
             assert_eq!(bytes.len(), 300_000, "{name} is not whole");
             assert!(bytes.iter().all(|b| *b == bytes[0]), "{name} is a mixture");
+            seen.insert(bytes[0]);
         }
     }
+    assert!(seen.len() > 3, "the children hardly wrote anything: {seen:?}");
 }
 
 #[test]

@@ -7,23 +7,23 @@ use covary::data::{Cells, Chunk, RowSource, RowStream};
 use covary_io::arrow::array::{Array, AsArray};
 use covary_io::{Error, Loaded, ReadOptions, Result, open};
 
-pub struct Folder(tempfile::TempDir);
+pub(crate) struct Folder(tempfile::TempDir);
 
 impl Folder {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    pub fn file(&self, name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
+    pub(crate) fn file(&self, name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
         std::fs::write(self.path(name), contents).unwrap();
         self.path(name)
     }
 
-    pub fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.0.path()).unwrap();
         let mut names: Vec<String> =
             entries.map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
@@ -32,28 +32,31 @@ impl Folder {
     }
 }
 
-pub fn gzip(text: &[u8]) -> Vec<u8> {
+pub(crate) fn gzip(text: &[u8]) -> Vec<u8> {
     use std::io::Write;
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(text).unwrap();
     encoder.finish().unwrap()
 }
 
-pub fn small(chunk_bytes: usize) -> ReadOptions {
+pub(crate) fn small(chunk_bytes: usize) -> ReadOptions {
     ReadOptions { chunk_bytes, ..ReadOptions::default() }
 }
 
 /// Rows whose holes can be compared.
-pub type Row = Vec<Option<f64>>;
+pub(crate) type Row = Vec<Option<f64>>;
 
-pub fn rows_of(cells: &Cells<'_>) -> Vec<Row> {
+pub(crate) fn rows_of(cells: &Cells<'_>) -> Vec<Row> {
     let (n, p) = cells.shape();
     let cell = |i, j| Some(cells.get(i, j)).filter(|x| !x.is_nan());
     (0..n).map(|i| (0..p).map(|j| cell(i, j)).collect()).collect()
 }
 
+/// A carried column of text.
+pub(crate) type Texts = Vec<Option<String>>;
+
 /// The error of an operation that must fail.
-pub fn failure<T>(result: Result<T>) -> Error {
+pub(crate) fn failure<T>(result: Result<T>) -> Error {
     match result {
         Ok(_) => panic!("this should have failed"),
         Err(error) => error,
@@ -61,7 +64,7 @@ pub fn failure<T>(result: Result<T>) -> Error {
 }
 
 /// All rows through the table.
-pub fn load(path: &Path, options: &ReadOptions) -> Result<Vec<Row>> {
+pub(crate) fn load(path: &Path, options: &ReadOptions) -> Result<Vec<Row>> {
     match open(path, options)?.load(usize::MAX)? {
         Loaded::Table(table) => Ok(rows_of(table.cells())),
         _ => panic!("everything fits"),
@@ -69,7 +72,7 @@ pub fn load(path: &Path, options: &ReadOptions) -> Result<Vec<Row>> {
 }
 
 /// All rows through the grid, last chunk first.
-pub fn read_grid(path: &Path, options: &ReadOptions) -> covary::Result<Vec<Row>> {
+pub(crate) fn read_grid(path: &Path, options: &ReadOptions) -> covary::Result<Vec<Row>> {
     let grid = open(path, options)?.grid().unwrap();
     let mut rows = Vec::new();
     for index in (0..grid.n_chunks()).rev() {
@@ -83,7 +86,7 @@ pub fn read_grid(path: &Path, options: &ReadOptions) -> covary::Result<Vec<Row>>
 }
 
 /// All rows through the stream; checks that first rows add up.
-pub fn read_stream(mut stream: impl RowStream) -> covary::Result<Vec<Row>> {
+pub(crate) fn read_stream(mut stream: impl RowStream) -> covary::Result<Vec<Row>> {
     let mut rows = Vec::new();
     while let Some(chunk) = stream.next_chunk()? {
         assert_eq!(chunk.first_row(), rows.len());
@@ -94,7 +97,7 @@ pub fn read_stream(mut stream: impl RowStream) -> covary::Result<Vec<Row>> {
 }
 
 /// Rows and carried text through batches.
-pub fn read_batches(path: &Path, options: &ReadOptions) -> Result<(Vec<Row>, Vec<Vec<Option<String>>>)> {
+pub(crate) fn read_batches(path: &Path, options: &ReadOptions) -> Result<(Vec<Row>, Vec<Texts>)> {
     let reader = open(path, options)?;
     let mut carried = vec![Vec::new(); reader.schema().carried.len()];
     let mut rows = Vec::new();
