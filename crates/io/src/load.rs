@@ -1,7 +1,5 @@
 //! Whole files in memory: one owned table when it fits, nothing lost when it does not.
 
-use std::sync::Arc;
-
 use covary::data::{Block, Cells, Chunk, Order, Real, Table};
 use covary::linalg::MatRef;
 use rayon::prelude::*;
@@ -118,7 +116,7 @@ fn table<T: Cell>(schema: &Schema, cells: Vec<T>, weights: Vec<f64>) -> Result<T
 }
 
 /// A stream is read until it ends or memory does; then what was read goes back in front.
-pub(crate) fn stream(schema: Arc<Schema>, mut stream: Stream, limit: usize) -> Result<Loaded> {
+pub(crate) fn stream(schema: &Schema, mut stream: Stream, limit: usize) -> Result<Loaded> {
     let mut cells: Vec<f64> = Vec::new();
     let mut weights: Vec<f64> = Vec::new();
     let mut sizes: Vec<usize> = Vec::new();
@@ -130,14 +128,14 @@ pub(crate) fn stream(schema: Arc<Schema>, mut stream: Stream, limit: usize) -> R
         }
         weights.extend_from_slice(chunk.weights().unwrap_or_default());
         sizes.push(chunk.nrows());
-        if bytes(&schema, sizes.iter().sum()) > limit {
-            stream.put_back(split(&schema, cells, weights, &sizes)?.into_iter());
+        if bytes(schema, sizes.iter().sum()) > limit {
+            stream.put_back(split(schema, cells, weights, &sizes)?.into_iter());
             return Ok(Loaded::Stream(stream));
         }
     }
     match sizes.is_empty() {
         true => Err(Error::NoRows { path: schema.path.clone() }),
-        false => table(&schema, cells, weights).map(Loaded::Table),
+        false => table(schema, cells, weights).map(Loaded::Table),
     }
 }
 

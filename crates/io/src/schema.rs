@@ -180,14 +180,13 @@ struct Plan {
 
 impl Plan {
     fn new(path: &Path, names: &[&str], options: &ReadOptions) -> Result<Self> {
-        let selection = options.features.as_ref().map(Selection::names).or_else(|| options.columns.clone());
         let mut dropped = vec![false; names.len()];
         if let Some(drop) = &options.drop {
             drop.resolve(path, names)?.into_iter().for_each(|i| dropped[i] = true);
         }
         let find = |name: &Option<String>| name.as_ref().map(|n| select::find(path, names, n)).transpose();
         Ok(Self {
-            wanted: selection.map(|s| s.resolve(path, names)).transpose()?,
+            wanted: wanted(path, names, options)?,
             for_model: options.features.is_some(),
             dropped,
             id: find(&options.id)?,
@@ -222,7 +221,7 @@ impl Plan {
             () if self.weights == Some(index) => return Role::Weight,
             () if self.id == Some(index) => Ok(CarriedBecause::Id),
             () if self.dropped[index] => Err(LeftOutBecause::Dropped),
-            () if self.wanted.is_some() && !(self.for_model && !numeric) => Err(LeftOutBecause::NotSelected),
+            () if self.wanted.is_some() && (numeric || !self.for_model) => Err(LeftOutBecause::NotSelected),
             () => Ok(CarriedBecause::NotNumeric),
         };
         let name = column.name.clone();
@@ -236,6 +235,19 @@ impl Plan {
                 Role::Carried(schema.carried.len() - 1)
             }
         }
+    }
+}
+
+/// The columns that were asked for as features.
+fn wanted(path: &Path, names: &[&str], options: &ReadOptions) -> Result<Option<Vec<usize>>> {
+    let Some(features) = &options.features else {
+        return options.columns.as_ref().map(|s| s.resolve(path, names)).transpose();
+    };
+    match Selection::names(features).resolve(path, names) {
+        Err(Error::UnknownColumn { path, column, nearest, .. }) => {
+            Err(Error::MissingFeature { path, column, nearest })
+        }
+        found => found.map(Some),
     }
 }
 
