@@ -3,7 +3,7 @@
 use super::Components;
 use crate::error::{Error, Result};
 use crate::evidence::Moments;
-use crate::linalg::{Eigen, Mat, MatRef, leading_eigen, symmetric_eigen};
+use crate::linalg::{Eigen, MatRef, leading_eigen, symmetric_eigen};
 use crate::model::RawSpectrum;
 use crate::model::Spectrum;
 
@@ -38,9 +38,6 @@ pub(super) fn decompose(matrix: MatRef<'_, f64>, components: Components, seed: u
         if let Some(found) = leading_eigen(matrix, q, seed)? {
             return Ok(found);
         }
-    }
-    if n == 0 {
-        return Ok(Eigen { values: Vec::new(), vectors: Mat::zeros(0, 0) });
     }
     symmetric_eigen(matrix)
 }
