@@ -148,7 +148,7 @@ fn slice_or_copy<'a, T: Real>(cells: ColRef<'a, T>, copy: &'a mut Vec<T>) -> &'a
 fn shift_row<T: Real>(out: &mut [T], x: &[T], shift: &[T], sum: &mut [T], scale: T, root: T) {
     for (((o, x), s), t) in out.iter_mut().zip(x).zip(shift).zip(sum) {
         *o = (*x - *s) * scale;
-        *t = *t + *o * root;
+        *t += *o * root;
     }
 }
 
@@ -160,7 +160,7 @@ fn shift_column<T: Real>(out: &mut [T], x: &[T], shift: T, scales: &[T], roots: 
     // Eight partial sums: a single one would wait for each addition.
     let mut parts = [T::from_f64(0.0); 8];
     for (o, r) in out.chunks(8).zip(roots.chunks(8)) {
-        parts.iter_mut().zip(o.iter().zip(r)).for_each(|(t, (o, r))| *t = *t + *o * *r);
+        parts.iter_mut().zip(o.iter().zip(r)).for_each(|(t, (o, r))| *t += *o * *r);
     }
     parts.into_iter().fold(T::from_f64(0.0), |a, b| a + b)
 }
