@@ -21,20 +21,21 @@ pub(super) struct ShiftedSum {
 /// A provisional mean: that of the first rows, rounded to the precision of the cells.
 pub(super) fn provisional_mean<T: Real>(view: MatRef<'_, T>) -> Vec<f64> {
     let rows = view.nrows().min(64);
-    let mean = |j: usize| (0..rows).map(|i| view[(i, j)].to_f64() / rows as f64).sum::<f64>();
+    // Around the first row: a feature that is constant must have exactly its value for a mean.
+    let first = |j: usize| view[(0, j)].to_f64();
+    let mean =
+        |j: usize| first(j) + (1..rows).map(|i| view[(i, j)].to_f64() - first(j)).sum::<f64>() / rows as f64;
     let round = |m: f64| if m.is_finite() { T::from_f64(m).to_f64() } else { 0.0 };
     (0..view.ncols()).map(|j| if rows == 0 { 0.0 } else { round(mean(j)) }).collect()
 }
 
 /// A power of two near the size of the first deviations: single precision would overflow when squared without it.
 pub(super) fn provisional_unit<T: Real>(view: MatRef<'_, T>, shift: &[f64]) -> f64 {
-    let rows = view.nrows().min(64);
-    let largest = (0..rows)
-        .flat_map(|i| (0..view.ncols()).map(move |j| (i, j)))
-        .map(|(i, j)| (view[(i, j)].to_f64() - shift[j]).abs())
-        .filter(|d| d.is_finite())
-        .fold(0.0, f64::max);
-    power_of_two(largest)
+    let deviations = |i: usize| view.row(i).iter().zip(shift).map(|(x, s)| (x.to_f64() - s).abs());
+    let largest = |rows| (0..rows).flat_map(deviations).filter(|d| d.is_finite()).fold(0.0, f64::max);
+    // First rows that are all the same say nothing about the others.
+    let found = largest(view.nrows().min(64));
+    power_of_two(if found > 0.0 { found } else { largest(view.nrows()) })
 }
 
 /// Calls `f` with blocks of `(x − shift) · √weight / unit` (rows × p), in order.
