@@ -13,7 +13,8 @@ use crate::model::{RawSpectrum, Spectrum};
 /// The spectrum of a table by its Gram matrix: uᵢ = Xᵀvᵢ/‖Xᵀvᵢ‖.
 pub(crate) fn solve(table: &Table<'_>, components: Components, seed: u64) -> Result<Spectrum> {
     let (n, p) = table.shape();
-    components.check_possible(n, p)?;
+    let counted = |w: &[f64]| w.iter().filter(|w| **w > 0.0).count();
+    components.check_possible(table.weights().map_or(n, counted), p)?;
     let chunk = table.whole();
     let Gram { rows, weight, mean, products } = Gram::of(&chunk)?;
     let total_variance = (0..n).map(|i| products[(i, i)]).sum::<f64>() / weight;

@@ -26,9 +26,15 @@ pub(super) struct ShiftedSum {
 /// A provisional mean: that of the first rows, rounded to the precision of the cells.
 pub(super) fn provisional_mean<T: Real>(view: MatRef<'_, T>) -> Vec<f64> {
     let rows = view.nrows().min(FIRST_ROWS);
-    let mut mean = vec![0.0; view.ncols()];
-    for i in 0..rows {
-        mean.iter_mut().zip(view.row(i).iter()).for_each(|(m, x)| *m += x.to_f64() / rows as f64);
+    if rows == 0 {
+        return vec![0.0; view.ncols()];
+    }
+    // Around the first row: a feature that is constant must have exactly its value for a mean.
+    let first: Vec<f64> = view.row(0).iter().map(|x| x.to_f64()).collect();
+    let mut mean = first.clone();
+    for i in 1..rows {
+        let terms = view.row(i).iter().zip(&first);
+        mean.iter_mut().zip(terms).for_each(|(m, (x, f))| *m += (x.to_f64() - f) / rows as f64);
     }
     let round = |m: f64| if m.is_finite() { T::from_f64(m).to_f64() } else { 0.0 };
     mean.into_iter().map(round).collect()
@@ -37,8 +43,10 @@ pub(super) fn provisional_mean<T: Real>(view: MatRef<'_, T>) -> Vec<f64> {
 /// A power of two near the size of the first deviations: single precision would overflow when squared without it.
 pub(super) fn provisional_unit<T: Real>(view: MatRef<'_, T>, shift: &[f64]) -> f64 {
     let deviations = |i: usize| view.row(i).iter().zip(shift).map(|(x, s)| (x.to_f64() - s).abs());
-    let largest = (0..view.nrows().min(FIRST_ROWS)).flat_map(deviations).filter(|d| d.is_finite());
-    power_of_two(largest.fold(0.0, f64::max))
+    let largest = |rows| (0..rows).flat_map(deviations).filter(|d| d.is_finite()).fold(0.0, f64::max);
+    // First rows that are all the same say nothing about the others.
+    let found = largest(view.nrows().min(FIRST_ROWS));
+    power_of_two(if found > 0.0 { found } else { largest(view.nrows()) })
 }
 
 /// Calls `f` with blocks of `(x − shift) · √weight / unit` (rows × p), in order.

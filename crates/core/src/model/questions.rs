@@ -207,7 +207,7 @@ impl LinearGaussian {
     /// # Errors
     /// When the row has another number of features or an infinite cell.
     pub fn conditional(&self, row: &[f64]) -> Result<Conditional> {
-        let rows = Rows::from_slice(row, row.len().max(1))?;
+        let rows = Rows::from(MatRef::from_row_major_slice(row, 1, row.len()));
         let posterior = self.posterior(&rows)?;
         let features: Vec<usize> = (0..row.len()).filter(|j| row[*j].is_nan()).collect();
         let part = self.marginal(&features)?;
@@ -252,8 +252,10 @@ impl LinearGaussian {
 
     /// Rows `range` of the endless sample that belongs to a seed, so that a long one can be drawn in parts.
     pub fn sample_range(&self, range: Range<usize>, seed: u64) -> Mat<f64> {
-        let blocks =
-            range.start / SAMPLE_BLOCK..range.end.div_ceil(SAMPLE_BLOCK).max(range.start / SAMPLE_BLOCK);
+        if range.is_empty() {
+            return Mat::zeros(0, self.n_features());
+        }
+        let blocks = range.start / SAMPLE_BLOCK..range.end.div_ceil(SAMPLE_BLOCK);
         let parts: Vec<Mat<f64>> = blocks
             .into_par_iter()
             .map(|b| {
