@@ -1,5 +1,7 @@
 //! What can be asked of a linear-Gaussian model about rows, with or without holes.
 
+use std::ops::Range;
+
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
@@ -246,11 +248,19 @@ impl LinearGaussian {
     /// Draws `n` rows (n × p): x = μ + W z + ε. The same seed gives the same rows on every machine, and a longer
     /// sample begins with a shorter one's rows.
     pub fn sample(&self, n: usize, seed: u64) -> Mat<f64> {
-        let blocks: Vec<Mat<f64>> = (0..n.div_ceil(SAMPLE_BLOCK))
+        self.sample_rows(0..n, seed)
+    }
+
+    /// Some of the rows of a [`sample`](Self::sample): a long one can be drawn piece by piece.
+    pub fn sample_rows(&self, rows: Range<usize>, seed: u64) -> Mat<f64> {
+        let first = rows.start / SAMPLE_BLOCK;
+        let blocks: Vec<Mat<f64>> = (first..rows.end.div_ceil(SAMPLE_BLOCK))
             .into_par_iter()
-            .map(|b| self.sample_block(seed, b, SAMPLE_BLOCK.min(n - b * SAMPLE_BLOCK)))
+            .map(|b| self.sample_block(seed, b, SAMPLE_BLOCK.min(rows.end - b * SAMPLE_BLOCK)))
             .collect();
-        stack(self.n_features(), blocks.iter().map(Mat::as_ref))
+        let drawn = stack(self.n_features(), blocks.iter().map(Mat::as_ref));
+        let skipped = rows.start - first * SAMPLE_BLOCK;
+        if skipped == 0 { drawn } else { drawn.subrows(skipped, rows.len()).to_owned() }
     }
 
     fn sample_block(&self, seed: u64, block: usize, rows: usize) -> Mat<f64> {
