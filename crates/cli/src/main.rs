@@ -1,2 +1,27 @@
-//! covary
-fn main() {}
+//! The `covary` command: fit, transform, reconstruct, score and sample latent-variable models of tables of numbers.
+#![forbid(unsafe_code)]
+
+mod args;
+mod budget;
+mod command;
+mod console;
+mod exit;
+mod files;
+mod flags;
+mod interrupt;
+mod phrase;
+mod progress;
+mod summary;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    exit::guarded(|| {
+        let flags = flags::Flags::parse();
+        interrupt::install();
+        command::run(flags.command)
+    })
+}

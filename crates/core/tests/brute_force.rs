@@ -363,10 +363,10 @@ fn samples_depend_on_the_seed_alone() {
     }
     for range in [0..0, 5..5, 0..3, 200..300, 256..512, 255..257, 999..1000, 700..1000] {
         let part = long.subrows(range.start, range.len()).to_owned();
-        assert_eq!(matrix_bits(&model.sample_range(range.clone(), 9)), matrix_bits(&part), "{range:?}");
+        assert_eq!(matrix_bits(&model.sample_rows(range.clone(), 9)), matrix_bits(&part), "{range:?}");
     }
     #[allow(clippy::reversed_empty_ranges)]
-    let backwards = model.sample_range(10..5, 9);
+    let backwards = model.sample_rows(10..5, 9);
     assert_eq!((backwards.nrows(), backwards.ncols()), (0, 3));
     assert_ne!(matrix_bits(&model.sample(10, 9)), matrix_bits(&model.sample(10, 10)));
     // Blocks of the generator must not repeat each other.

@@ -50,7 +50,7 @@ pub(crate) fn open(path: &Path, options: &ReadOptions) -> Result<(Arc<Schema>, A
     let bytes = guard(path, "Arrow IPC", || read_footer(&file, length))?;
     let footer = root_as_footer(&bytes).map_err(Error::damaged(path, "Arrow IPC"))?;
     let arrow_schema = guard(path, "Arrow IPC", || footer_schema(&footer))?;
-    let (schema, roles) = resolve(path, Format::Arrow, &columns(&arrow_schema), options)?;
+    let (schema, roles) = resolve(path, Format::Arrow, true, &columns(&arrow_schema), options)?;
     let schema = Arc::new(schema);
     let projected =
         |carried| guard(path, "Arrow IPC", || project(&file, &footer, &arrow_schema, &roles, carried));

@@ -225,15 +225,30 @@ pub enum Error {
         /// Some of the names.
         known: String,
     },
-    /// A feature that a model needs but the data do not have.
-    #[error("{} has no column '{column}', which the model needs{}", name(path), nearest.as_ref().map(|n| format!(" (is it '{n}'?)")).unwrap_or_default())]
-    MissingFeature {
+    /// Features of a model that the file does not have.
+    #[error("{} lacks {missing}, which the model needs{}; its columns are {known}", name(path), nearest.as_ref().map(|n| format!(" (is '{n}' meant?)")).unwrap_or_default())]
+    MissingFeatures {
         /// The file.
         path: PathBuf,
-        /// The feature.
-        column: String,
-        /// The name that is most like it.
+        /// Some of their names.
+        missing: String,
+        /// A name in the file that is like one of them.
         nearest: Option<String>,
+        /// Some of the names in the file.
+        known: String,
+    },
+    /// Columns without names, and not as many as the model has features.
+    #[error(
+        "{} has {found} columns where the model has {expected} features; they have no names, so select them by position with --columns",
+        name(path)
+    )]
+    FeatureCount {
+        /// The file.
+        path: PathBuf,
+        /// The model's.
+        expected: usize,
+        /// The file's.
+        found: usize,
     },
     /// A position outside the columns of the file.
     #[error(

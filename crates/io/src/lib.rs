@@ -29,7 +29,7 @@ pub use format::{Compression, Format};
 pub use reader::{Grid, Loaded, Reader, open};
 pub use schema::{CarriedBecause, CarriedColumn, LeftOutBecause, LeftOutColumn, ReadOptions, Schema};
 pub use select::Selection;
-pub use write::{Writer, write_file};
+pub use write::{NewFile, Writer, write_file};
 
 /// The Arrow library in which carried columns are expressed.
 pub use arrow;

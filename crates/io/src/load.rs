@@ -47,16 +47,16 @@ fn bytes(schema: &Schema, rows: usize) -> usize {
 }
 
 /// A grid knows its size beforehand.
-pub(crate) fn grid(grid: Grid, limit: usize) -> Result<Loaded> {
+pub(crate) fn grid(grid: Grid, limit: usize, on_rows: &(dyn Fn(usize) + Sync)) -> Result<Loaded> {
     match bytes(grid.schema(), grid.total_rows()) {
         needed if needed > limit => Ok(Loaded::Grid(grid)),
-        _ if grid.schema().single_precision => fill::<f32>(&grid).map(Loaded::Table),
-        _ => fill::<f64>(&grid).map(Loaded::Table),
+        _ if grid.schema().single_precision => fill::<f32>(&grid, on_rows).map(Loaded::Table),
+        _ => fill::<f64>(&grid, on_rows).map(Loaded::Table),
     }
 }
 
 /// Every chunk goes straight to its rows of the table, on all cores.
-fn fill<T: Cell>(grid: &Grid) -> Result<Table<'static>> {
+fn fill<T: Cell>(grid: &Grid, on_rows: &(dyn Fn(usize) + Sync)) -> Result<Table<'static>> {
     let (p, n) = (grid.schema().features.len(), grid.total_rows());
     let mut cells = vec![T::default(); n * p];
     let mut weights = vec![0.0; if grid.schema().weights.is_some() { n } else { 0 }];
@@ -69,8 +69,11 @@ fn fill<T: Cell>(grid: &Grid) -> Result<Table<'static>> {
         parts.push((index, cells, weights));
         (cells_left, weights_left) = (rest, weights_rest);
     }
-    let results: Vec<Result<()>> =
-        parts.into_par_iter().map(|(i, cells, weights)| fill_part(grid, i, cells, weights)).collect();
+    let part = |(i, cells, weights): (usize, &mut [T], &mut [f64])| {
+        let rows = cells.len() / p;
+        fill_part(grid, i, cells, weights).inspect(|()| on_rows(rows))
+    };
+    let results: Vec<Result<()>> = parts.into_par_iter().map(part).collect();
     results.into_iter().collect::<Result<()>>()?;
     table(grid.schema(), cells, weights)
 }
@@ -116,7 +119,12 @@ fn table<T: Cell>(schema: &Schema, cells: Vec<T>, weights: Vec<f64>) -> Result<T
 }
 
 /// A stream is read until it ends or memory does; then what was read goes back in front.
-pub(crate) fn stream(schema: &Schema, mut stream: Stream, limit: usize) -> Result<Loaded> {
+pub(crate) fn stream(
+    schema: &Schema,
+    mut stream: Stream,
+    limit: usize,
+    on_rows: &(dyn Fn(usize) + Sync),
+) -> Result<Loaded> {
     let mut cells: Vec<f64> = Vec::new();
     let mut weights: Vec<f64> = Vec::new();
     let mut sizes: Vec<usize> = Vec::new();
@@ -128,6 +136,7 @@ pub(crate) fn stream(schema: &Schema, mut stream: Stream, limit: usize) -> Resul
         }
         weights.extend_from_slice(chunk.weights().unwrap_or_default());
         sizes.push(chunk.nrows());
+        on_rows(chunk.nrows());
         if bytes(schema, sizes.iter().sum()) > limit {
             stream.put_back(split(schema, cells, weights, &sizes)?.into_iter());
             return Ok(Loaded::Stream(stream));

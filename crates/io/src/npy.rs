@@ -53,9 +53,9 @@ pub(crate) fn open(path: &Path, options: &ReadOptions) -> Result<(Arc<Schema>, A
     check_length(path, header.shape(), element, length - data_start)?;
     let kind = if element.size == 4 && element.kind == TypeChar::Float { Kind::Single } else { Kind::Double };
     let column = |i| Column { name: default_name(i), kind: kind.clone(), data_type: DataType::Float64 };
-    let (schema, roles) =
-        resolve(path, Format::Npy, &(0..n_columns).map(column).collect::<Vec<_>>(), options)?;
-    let schema = Arc::new(Schema { named: false, ..schema });
+    let columns: Vec<Column> = (0..n_columns).map(column).collect();
+    let (schema, roles) = resolve(path, Format::Npy, false, &columns, options)?;
+    let schema = Arc::new(schema);
     let chunk_rows = (options.chunk_bytes / (element.size * n_columns)).max(1);
     let order = match header.order() {
         npyz::Order::C => Order::Rows,

@@ -196,11 +196,19 @@ impl Reader {
     /// # Errors
     /// Whatever is wrong with the file.
     pub fn load(self, memory_limit: usize) -> Result<Loaded> {
+        self.load_watched(memory_limit, &|_| {})
+    }
+
+    /// The same, telling an observer how many rows each step has read.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the file.
+    pub fn load_watched(self, memory_limit: usize, on_rows: &(dyn Fn(usize) + Sync)) -> Result<Loaded> {
         match self.grid() {
-            Some(grid) => load::grid(grid, memory_limit),
+            Some(grid) => load::grid(grid, memory_limit, on_rows),
             None => {
                 let schema = Arc::clone(&self.schema);
-                load::stream(&schema, self.stream(), memory_limit)
+                load::stream(&schema, self.stream(), memory_limit, on_rows)
             }
         }
     }

@@ -12,7 +12,8 @@ use crate::select::{self, Selection};
 /// What to read of a file.
 #[derive(Debug, Clone)]
 pub struct ReadOptions {
-    /// Exactly these features in this order, as a model needs them; other columns of numbers are left out.
+    /// Exactly these features in this order, as a model needs them; other columns of numbers are left out. Columns
+    /// without names are taken by position, and there must be as many as features.
     pub features: Option<Vec<String>>,
     /// Only these columns are features; all others are left out, text too.
     pub columns: Option<Selection>,
@@ -130,12 +131,13 @@ pub(crate) fn default_name(index: usize) -> String {
 pub(crate) fn resolve(
     path: &Path,
     format: Format,
+    named: bool,
     columns: &[Column],
     options: &ReadOptions,
 ) -> Result<(Schema, Vec<Role>)> {
     let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
     check_unique(path, &names)?;
-    let plan = Plan::new(path, &names, options)?;
+    let plan = Plan::new(path, named, &names, options)?;
     let features = plan.features(path, columns)?;
     if features.order.is_empty() {
         let selected = options.columns.is_some() || options.drop.is_some();
@@ -149,7 +151,7 @@ pub(crate) fn resolve(
         left_out: Vec::new(),
         weights: plan.weights.map(|i| columns[i].name.clone()),
         n_rows: None,
-        named: true,
+        named,
         single_precision: features.order.iter().all(|&i| columns[i].kind == Kind::Single),
     };
     let mut roles = vec![Role::Skip; columns.len()];
@@ -179,19 +181,45 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(path: &Path, names: &[&str], options: &ReadOptions) -> Result<Self> {
+    fn new(path: &Path, named: bool, names: &[&str], options: &ReadOptions) -> Result<Self> {
         let mut dropped = vec![false; names.len()];
         if let Some(drop) = &options.drop {
             drop.resolve(path, names)?.into_iter().for_each(|i| dropped[i] = true);
         }
         let find = |name: &Option<String>| name.as_ref().map(|n| select::find(path, names, n)).transpose();
-        Ok(Self {
-            wanted: wanted(path, names, options)?,
+        let plan = Self {
+            wanted: None,
             for_model: options.features.is_some(),
             dropped,
             id: find(&options.id)?,
             weights: find(&options.weights)?,
-        })
+        };
+        let wanted = match (&options.features, &options.columns) {
+            (Some(features), _) if named => Some(plan.by_name(path, names, features)?),
+            (Some(features), _) => Some(plan.by_position(path, names.len(), features.len())?),
+            (None, columns) => columns.as_ref().map(|s| s.resolve(path, names)).transpose()?,
+        };
+        Ok(Self { wanted, ..plan })
+    }
+
+    /// The columns that a model's features are called after.
+    fn by_name(&self, path: &Path, names: &[&str], features: &[String]) -> Result<Vec<usize>> {
+        let index: HashMap<&str, usize> = names.iter().enumerate().map(|(i, name)| (*name, i)).collect();
+        let find = |f: &String| index.get(f.as_str()).copied().filter(|&i| self.is_free(i));
+        let missing: Vec<&str> = features.iter().filter(|f| find(f).is_none()).map(String::as_str).collect();
+        match missing.is_empty() {
+            true => Ok(features.iter().filter_map(find).collect()),
+            false => Err(select::missing(path, names, &missing)),
+        }
+    }
+
+    /// The columns in their order, when there are as many as a model's features.
+    fn by_position(&self, path: &Path, columns: usize, expected: usize) -> Result<Vec<usize>> {
+        let free: Vec<usize> = (0..columns).filter(|&i| self.is_free(i)).collect();
+        match free.len() == expected {
+            true => Ok(free),
+            false => Err(Error::FeatureCount { path: path.into(), expected, found: free.len() }),
+        }
     }
 
     fn features(&self, path: &Path, columns: &[Column]) -> Result<Features> {
@@ -235,19 +263,6 @@ impl Plan {
                 Role::Carried(schema.carried.len() - 1)
             }
         }
-    }
-}
-
-/// The columns that were asked for as features.
-fn wanted(path: &Path, names: &[&str], options: &ReadOptions) -> Result<Option<Vec<usize>>> {
-    let Some(features) = &options.features else {
-        return options.columns.as_ref().map(|s| s.resolve(path, names)).transpose();
-    };
-    match Selection::names(features).resolve(path, names) {
-        Err(Error::UnknownColumn { path, column, nearest, .. }) => {
-            Err(Error::MissingFeature { path, column, nearest })
-        }
-        found => found.map(Some),
     }
 }
 

@@ -74,18 +74,30 @@ pub(crate) fn find(path: &Path, names: &[&str], name: &str) -> Result<usize> {
 }
 
 fn unknown(path: &Path, names: &[&str], wanted: &str) -> Error {
+    let nearest = nearest(names, wanted);
+    Error::UnknownColumn { path: path.into(), column: wanted.into(), nearest, known: list(names) }
+}
+
+/// The error that a file lacks features of a model.
+pub(crate) fn missing(path: &Path, names: &[&str], missing: &[&str]) -> Error {
+    let nearest = missing.iter().find_map(|wanted| nearest(names, wanted));
+    Error::MissingFeatures { path: path.into(), missing: list(missing), nearest, known: list(names) }
+}
+
+/// The name that is most like the wanted one, if any is.
+fn nearest(names: &[&str], wanted: &str) -> Option<String> {
+    let closest = names.iter().map(|name| (distance(name, wanted), *name)).min();
+    closest.filter(|(d, _)| *d <= 1 + wanted.chars().count() / 3).map(|(_, name)| name.to_owned())
+}
+
+/// The first few names.
+fn list(names: &[&str]) -> String {
     const SHOWN: usize = 10;
-    let nearest = names
-        .iter()
-        .map(|name| (distance(name, wanted), *name))
-        .min()
-        .filter(|(d, _)| *d <= 1 + wanted.chars().count() / 3)
-        .map(|(_, name)| name.to_owned());
-    let mut known = names.iter().take(SHOWN).map(|n| format!("'{n}'")).collect::<Vec<_>>().join(", ");
+    let mut list = names.iter().take(SHOWN).map(|n| format!("'{n}'")).collect::<Vec<_>>().join(", ");
     if names.len() > SHOWN {
-        known.push_str(&format!(" and {} more", names.len() - SHOWN));
+        list.push_str(&format!(" and {} more", names.len() - SHOWN));
     }
-    Error::UnknownColumn { path: path.into(), column: wanted.into(), nearest, known }
+    list
 }
 
 /// Levenshtein's distance, upper and lower case alike.

@@ -10,19 +10,31 @@ use crate::evidence::Sketch;
 use crate::linalg::{BlockKrylov, Mat};
 use crate::model::{RawSpectrum, Spectrum};
 
+/// When to stop, and where to start.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Options {
+    pub(crate) seed: u64,
+    /// Residual relative to the largest eigenvalue; the default suits double precision.
+    pub(crate) tolerance: Option<f64>,
+    pub(crate) max_iterations: usize,
+}
+
 /// The spectrum of the rows of any source: block Krylov \[MM15\] with the exact trace, so σ² stays exact.
 pub(crate) fn solve(
     source: &dyn RowSource,
     q: usize,
-    seed: u64,
-    max_iterations: usize,
+    options: Options,
     control: &Control<'_>,
 ) -> Result<(Spectrum, Journey)> {
     let p = source.n_features();
     // One more row than components is needed, but how many there are is known only after a pass.
     Components::Count(q).resolve(source.n_rows().unwrap_or(usize::MAX), p, &[])?;
-    let state = Passes::new(BlockKrylov::new(p, q, seed), q);
-    drive(state, source, max_iterations, control)
+    let krylov = BlockKrylov::new(p, q, options.seed);
+    let krylov = match options.tolerance {
+        Some(tolerance) => krylov.tolerance(tolerance),
+        None => krylov,
+    };
+    drive(Passes::new(krylov, q), source, options.max_iterations, control)
 }
 
 struct Passes {

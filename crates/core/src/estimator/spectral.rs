@@ -61,6 +61,7 @@ pub struct Spectral<M> {
     components: Components,
     solver: Solver,
     memory: usize,
+    tolerance: Option<f64>,
     max_iterations: usize,
     seed: u64,
     threads: Option<usize>,
@@ -74,6 +75,7 @@ impl<M> Spectral<M> {
             components: components.into(),
             solver: Solver::Auto,
             memory: usize::MAX,
+            tolerance: None,
             max_iterations: 200,
             seed: 0,
             threads: None,
@@ -90,6 +92,12 @@ impl<M> Spectral<M> {
     /// Bytes that the fit may hold besides rows that are in memory already; no limit by default.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
+        self
+    }
+
+    /// When an iterative solver counts a component as found: its residual, relative to the largest eigenvalue.
+    pub fn tolerance(mut self, tolerance: f64) -> Self {
+        self.tolerance = Some(tolerance);
         self
     }
 
@@ -200,7 +208,9 @@ impl<M: FromSpectrum> Spectral<M> {
             (Solver::Svd, _) => Ok((svd::solve(in_memory()?, q)?, None)),
             (Solver::Dual, _) => Ok((dual::solve(in_memory()?, q, self.seed)?, None)),
             (Solver::Krylov, Components::Count(q)) => {
-                let (spectrum, journey) = krylov::solve(source, q, self.seed, self.max_iterations, control)?;
+                let (seed, tolerance, max_iterations) = (self.seed, self.tolerance, self.max_iterations);
+                let options = krylov::Options { seed, tolerance, max_iterations };
+                let (spectrum, journey) = krylov::solve(source, q, options, control)?;
                 Ok((spectrum, Some(journey)))
             }
             _ => {

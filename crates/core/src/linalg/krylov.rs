@@ -19,6 +19,7 @@ const TOLERANCE: f64 = 1e-12;
 #[derive(Debug, Clone)]
 pub(crate) struct BlockKrylov {
     wanted: usize,
+    tolerance: f64,
     block: usize,
     limit: usize,
     basis: Mat<f64>,     // Q (n × m), orthonormal
@@ -49,6 +50,7 @@ impl BlockKrylov {
         let empty = Mat::zeros(n, 0);
         Self {
             wanted,
+            tolerance: TOLERANCE,
             block,
             limit: (6 * block).min(n),
             next: orthonormal_outside(&start, empty.as_ref()),
@@ -57,6 +59,12 @@ impl BlockKrylov {
             projected: Mat::zeros(0, 0),
             found: None,
         }
+    }
+
+    /// Counts a pair as found at another residual.
+    pub(crate) fn tolerance(mut self, tolerance: f64) -> Self {
+        self.tolerance = tolerance;
+        self
     }
 
     /// The block whose product with the matrix is wanted next.
@@ -116,7 +124,7 @@ impl BlockKrylov {
         KrylovStep {
             captured: values[..wanted].iter().sum(),
             residual: worst,
-            done: worst <= TOLERANCE && wanted == self.wanted,
+            done: worst <= self.tolerance && wanted == self.wanted,
         }
     }
 

@@ -247,11 +247,11 @@ impl LinearGaussian {
 
     /// Draws `n` rows (n × p): x = μ + W z + ε. The same seed gives the same rows on every machine.
     pub fn sample(&self, n: usize, seed: u64) -> Mat<f64> {
-        self.sample_range(0..n, seed)
+        self.sample_rows(0..n, seed)
     }
 
     /// Rows `range` of the endless sample that belongs to a seed, so that a long one can be drawn in parts.
-    pub fn sample_range(&self, range: Range<usize>, seed: u64) -> Mat<f64> {
+    pub fn sample_rows(&self, range: Range<usize>, seed: u64) -> Mat<f64> {
         if range.is_empty() {
             return Mat::zeros(0, self.n_features());
         }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::format::Format;
-use crate::schema::{self, ReadOptions, Schema};
+use crate::schema::{self, ReadOptions};
 
 pub(crate) use grid::open as open_grid;
 pub(crate) use stream::open as open_stream;
@@ -26,8 +26,8 @@ fn layout(
     sample: &sample::Sample,
     options: &ReadOptions,
 ) -> Result<parse::Layout> {
-    let (decided, roles) = schema::resolve(path, format, &sample.columns, options)?;
-    let schema = Arc::new(Schema { named: sample.named, ..decided });
+    let (schema, roles) = schema::resolve(path, format, sample.named, &sample.columns, options)?;
+    let schema = Arc::new(schema);
     let names = sample.columns.iter().map(|c| c.name.clone()).collect();
     Ok(parse::Layout { schema, roles, names, delimiter })
 }

@@ -101,15 +101,40 @@ impl Writer {
     }
 }
 
+/// A file of bytes that will appear whole or not at all.
+///
+/// Made before a long computation, it tells at once when the place cannot be written.
+pub struct NewFile {
+    path: PathBuf,
+    output: Output,
+}
+
+impl NewFile {
+    /// Prepares the file; nothing is to be seen of it yet.
+    ///
+    /// # Errors
+    /// When the path cannot be written.
+    pub fn create(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        Ok(Self { path: path.into(), output: Output::create(path)? })
+    }
+
+    /// Makes the file appear with these bytes, whole and durable.
+    ///
+    /// # Errors
+    /// When the system cannot write; the target is then as it was before.
+    pub fn write(mut self, bytes: &[u8]) -> Result<()> {
+        self.output.write_all(bytes).map_err(Error::write(&self.path))?;
+        self.output.commit().map_err(Error::write(&self.path))
+    }
+}
+
 /// Writes bytes to a file, whole or not at all.
 ///
 /// # Errors
 /// When the system cannot write; the target is then as it was before.
 pub fn write_file(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
-    let path = path.as_ref();
-    let mut output = Output::create(path)?;
-    output.write_all(bytes).map_err(Error::write(path))?;
-    output.commit().map_err(Error::write(path))
+    NewFile::create(path)?.write(bytes)
 }
 
 fn arrow_schema(carried: &[CarriedColumn], numbers: &[String]) -> SchemaRef {

@@ -1,0 +1,287 @@
+//! From raw flags to resolved arguments: every value checked once, before any work begins.
+
+use std::path::{Path, PathBuf};
+
+use covary::{Components, Solver};
+use covary_io::{Format, ReadOptions, Selection};
+
+use crate::budget::Budget;
+use crate::console::Console;
+use crate::exit::{Failure, Result};
+use crate::flags;
+use crate::phrase::file_name;
+
+/// Share of the variance to explain when nobody asks for a number of components.
+const DEFAULT_SHARE: f64 = 0.9;
+/// Size of a chunk of rows that are answered one batch after another.
+const BATCH_BYTES: usize = 1 << 20;
+
+/// What `fit` works with.
+pub(crate) struct Fit {
+    pub(crate) data: PathBuf,
+    pub(crate) options: ReadOptions,
+    pub(crate) components: Components,
+    /// Why so many, in words.
+    pub(crate) components_because: String,
+    pub(crate) kind: flags::Kind,
+    pub(crate) output: Option<PathBuf>,
+    pub(crate) solver: Solver,
+    pub(crate) budget: Budget,
+    pub(crate) seed: u64,
+    pub(crate) tolerance: Option<f64>,
+    pub(crate) max_iterations: Option<usize>,
+    pub(crate) json: bool,
+    pub(crate) console: Console,
+}
+
+impl Fit {
+    pub(crate) fn resolve(flags: flags::Fit) -> Result<Self> {
+        if let Some(output) = &flags.output {
+            check_model_name(output)?;
+        }
+        if is_moments(&flags.data) {
+            check_no_columns(&flags.columns, flags.weights.as_ref())?;
+        }
+        set_threads(flags.running.threads);
+        let budget = Budget::new(flags.memory);
+        let (components, components_because) = explain_components(flags.components);
+        Ok(Self {
+            data: flags.data,
+            options: options(flags.columns, flags.weights, budget.chunk_bytes()),
+            components,
+            components_because,
+            kind: flags.model,
+            output: flags.output,
+            solver: flags.solver.into(),
+            budget,
+            seed: flags.seed,
+            tolerance: flags.tol,
+            max_iterations: flags.max_iter,
+            json: flags.json,
+            console: Console::new(flags.running.quiet || flags.json),
+        })
+    }
+
+    /// Whether the data are moments instead of rows.
+    pub(crate) fn of_moments(&self) -> bool {
+        is_moments(&self.data)
+    }
+}
+
+/// What every command works with that asks a model about rows.
+pub(crate) struct Question {
+    pub(crate) model: PathBuf,
+    pub(crate) data: PathBuf,
+    pub(crate) output: PathBuf,
+    pub(crate) options: ReadOptions,
+    pub(crate) console: Console,
+}
+
+impl Question {
+    pub(crate) fn resolve(flags: flags::Question) -> Result<Self> {
+        set_threads(flags.running.threads);
+        Ok(Self {
+            model: flags.model,
+            data: flags.data,
+            output: output(flags.output)?,
+            options: options(flags.columns, None, BATCH_BYTES),
+            console: Console::new(flags.running.quiet),
+        })
+    }
+}
+
+/// What `moments` works with.
+pub(crate) struct Moments {
+    pub(crate) data: PathBuf,
+    pub(crate) output: PathBuf,
+    pub(crate) options: ReadOptions,
+    pub(crate) budget: Budget,
+    pub(crate) console: Console,
+}
+
+impl Moments {
+    pub(crate) fn resolve(flags: flags::Moments) -> Result<Self> {
+        check_moments_name(&flags.output)?;
+        set_threads(flags.running.threads);
+        let budget = Budget::new(flags.memory);
+        Ok(Self {
+            data: flags.data,
+            output: flags.output,
+            options: options(flags.columns, flags.weights, budget.chunk_bytes()),
+            budget,
+            console: Console::new(flags.running.quiet),
+        })
+    }
+}
+
+/// The pool that everything runs on.
+pub(crate) fn set_threads(threads: Option<usize>) {
+    if let Some(threads) = threads {
+        // Fails only when the pool exists already, as in the tour: then it is as large as it should be.
+        drop(rayon::ThreadPoolBuilder::new().num_threads(threads).build_global());
+    }
+}
+
+/// Where rows go; the ending is checked before any work is done.
+pub(crate) fn output(path: Option<PathBuf>) -> Result<PathBuf> {
+    let path = path.unwrap_or_else(|| "-".into());
+    Format::from_path(&path)?;
+    Ok(path)
+}
+
+fn options(columns: flags::Columns, weights: Option<String>, chunk_bytes: usize) -> ReadOptions {
+    let flags::Columns { columns, drop, id } = columns;
+    ReadOptions { features: None, columns, drop, id, weights, chunk_bytes }
+}
+
+fn explain_components(asked: Option<Components>) -> (Components, String) {
+    match asked {
+        Some(Components::Fraction(share)) => (Components::Fraction(share), share_because(share)),
+        Some(components) => (components, "asked for".into()),
+        None => {
+            let because = format!("{}, as nothing else was asked for with -q", share_because(DEFAULT_SHARE));
+            (Components::Fraction(DEFAULT_SHARE), because)
+        }
+    }
+}
+
+fn share_because(share: f64) -> String {
+    format!("the fewest that explain {} % of the variance", 100.0 * share)
+}
+
+pub(crate) fn is_moments(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("moments"))
+}
+
+/// A model under the name of a table would be mistaken for one, or replace one.
+fn check_model_name(path: &Path) -> Result<()> {
+    let wrong = path.as_os_str() == "-" || is_moments(path) || Format::from_path(path).is_ok();
+    match wrong {
+        true => Err(Failure::usage(format!(
+            "-o {} is where the model goes, and a model is no table; give a name such as model.covary",
+            path.display()
+        ))),
+        false => Ok(()),
+    }
+}
+
+pub(crate) fn check_moments_name(path: &Path) -> Result<()> {
+    match is_moments(path) {
+        true => Ok(()),
+        false => Err(Failure::usage(format!(
+            "the output {} must end in .moments, because covary fit knows moments by that ending",
+            file_name(path)
+        ))),
+    }
+}
+
+fn check_no_columns(columns: &flags::Columns, weights: Option<&String>) -> Result<()> {
+    let used =
+        columns.columns.is_some() || columns.drop.is_some() || columns.id.is_some() || weights.is_some();
+    match used {
+        true => Err(Failure::usage(
+            "moments hold their features and weights already; choose columns when they are made, with covary moments",
+        )),
+        false => Ok(()),
+    }
+}
+
+/// `5` or `0.95`.
+pub(crate) fn components(text: &str) -> Result<Components, String> {
+    let wanted = "give a number of components such as 5, or a share of the variance such as 0.95";
+    if let Ok(count) = text.parse::<usize>() {
+        return if count > 0 { Ok(Components::Count(count)) } else { Err(wanted.into()) };
+    }
+    match text.parse::<f64>() {
+        Ok(share) if share > 0.0 && share < 1.0 => Ok(Components::Fraction(share)),
+        _ => Err(wanted.into()),
+    }
+}
+
+/// `512M`, `4G`, `100000000`.
+pub(crate) fn memory(text: &str) -> Result<usize, String> {
+    let text = text.trim().to_ascii_uppercase();
+    let text = text.strip_suffix('B').unwrap_or(&text);
+    let text = text.strip_suffix('I').unwrap_or(text);
+    let (digits, shift) = match text.char_indices().last() {
+        Some((at, 'K')) => (&text[..at], 10),
+        Some((at, 'M')) => (&text[..at], 20),
+        Some((at, 'G')) => (&text[..at], 30),
+        Some((at, 'T')) => (&text[..at], 40),
+        _ => (text, 0),
+    };
+    let size = digits.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative; saturates")]
+    let bytes = size.map(|n| (n * (1u64 << shift) as f64) as usize);
+    match bytes {
+        None => Err("give a size such as 512M or 4G".into()),
+        Some(bytes) if bytes < Budget::LEAST => Err("at least 16M are needed".into()),
+        Some(bytes) => Ok(bytes),
+    }
+}
+
+pub(crate) fn selection(text: &str) -> Result<Selection, String> {
+    Selection::parse(text).map_err(|error| error.to_string())
+}
+
+pub(crate) fn positive(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|n| *n > 0).ok_or_else(|| "give a whole number, at least 1".into())
+}
+
+pub(crate) fn threads(text: &str) -> Result<usize, String> {
+    const MOST: usize = 4096;
+    positive(text).ok().filter(|n| *n <= MOST).ok_or_else(|| format!("give a whole number from 1 to {MOST}"))
+}
+
+pub(crate) fn tolerance(text: &str) -> Result<f64, String> {
+    let wanted = "give a number between 0 and 1, such as 1e-8";
+    text.parse().ok().filter(|x| *x > 0.0 && *x < 1.0).ok_or_else(|| wanted.into())
+}
+
+impl From<flags::Solver> for Solver {
+    fn from(solver: flags::Solver) -> Self {
+        match solver {
+            flags::Solver::Auto => Self::Auto,
+            flags::Solver::Eigen => Self::Eigen,
+            flags::Solver::Svd => Self::Svd,
+            flags::Solver::Dual => Self::Dual,
+            flags::Solver::Krylov => Self::Krylov,
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn components_are_numbers_or_shares() {
+        assert_eq!(components("5"), Ok(Components::Count(5)));
+        assert_eq!(components("0.95"), Ok(Components::Fraction(0.95)));
+        assert_eq!(components("1e-1"), Ok(Components::Fraction(0.1)));
+        for wrong in ["0", "-1", "1.0", "1.5", "nan", "auto", ""] {
+            assert!(components(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn sizes_as_people_write_them() {
+        assert_eq!(memory("512M"), Ok(512 << 20));
+        assert_eq!(memory("1.5 GiB"), Ok(3 << 29));
+        assert_eq!(memory("100000000"), Ok(100_000_000));
+        assert_eq!(memory("64mb"), Ok(64 << 20));
+        for wrong in ["", "M", "1K", "-4G", "much", "infG", "15M"] {
+            assert!(memory(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_model_is_not_written_over_a_table() {
+        assert!(check_model_name(Path::new("wine.covary")).is_ok());
+        assert!(check_model_name(Path::new("wine")).is_ok());
+        for wrong in ["wine.csv", "-", "wine.npy", "wine.moments"] {
+            assert!(check_model_name(Path::new(wrong)).is_err(), "{wrong}");
+        }
+    }
+}

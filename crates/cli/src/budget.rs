@@ -1,0 +1,107 @@
+//! How the memory limit is shared out: rows that are loaded, chunks on their way, and what a solver holds.
+
+use std::fs;
+
+/// Share of the machine's memory that a fit may take when nobody says otherwise, in percent.
+const DEFAULT_PERCENT: usize = 60;
+/// What a machine is thought to have when it does not tell.
+const UNKNOWN_MACHINE: usize = 4 << 30;
+/// Bytes that are in use for each byte of a chunk on its way: its text, its cells and what is made of them.
+const CHUNK_FACTOR: usize = 6;
+/// Accumulators of p × p that a thread may hold during a pass.
+const SQUARES_PER_THREAD: usize = 8;
+
+/// A limit on the memory of the whole process.
+///
+/// Nothing here depends on the number of threads except how many of them may work at once: what is computed, and in
+/// which pieces, must not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Budget {
+    total: usize,
+}
+
+impl Budget {
+    /// The least that is of any use.
+    pub(crate) const LEAST: usize = 16 << 20;
+
+    /// The limit asked for, or a share of what the machine has.
+    pub(crate) fn new(asked: Option<usize>) -> Self {
+        Self { total: asked.unwrap_or_else(|| machine() / 100 * DEFAULT_PERCENT) }
+    }
+
+    /// Size of a chunk.
+    pub(crate) fn chunk_bytes(self) -> usize {
+        (self.total / 256).clamp(64 << 10, 8 << 20)
+    }
+
+    /// Rows that may be loaded.
+    pub(crate) fn table(self) -> usize {
+        self.total / 2
+    }
+
+    /// What a solver may hold besides loaded rows of this size.
+    pub(crate) fn solver(self, table: usize) -> usize {
+        // A quarter of the limit is for chunks on their way. A solver's own estimate counts fewer accumulators than a
+        // single thread can hold, hence three quarters of the rest.
+        (self.total - self.total / 4).saturating_sub(table) / 4 * 3
+    }
+
+    /// How many of the threads may work at once on passes that make p × p accumulators.
+    pub(crate) fn threads(self, available: usize, features: usize) -> usize {
+        let by_chunks = self.total / 4 / (CHUNK_FACTOR * self.chunk_bytes());
+        let square = features.saturating_mul(features).saturating_mul(8).max(1);
+        let by_squares = self.total / 4 / SQUARES_PER_THREAD.saturating_mul(square);
+        available.min(by_chunks).min(by_squares.max(1)).max(1)
+    }
+}
+
+/// Memory of the machine, or of the container that the process runs in.
+fn machine() -> usize {
+    let container = read("/sys/fs/cgroup/memory.max").and_then(|text| text.trim().parse().ok());
+    let physical =
+        read("/proc/meminfo").and_then(|text| total_kib(&text)).map(|kib| kib.saturating_mul(1024));
+    [container, physical].into_iter().flatten().min().unwrap_or(UNKNOWN_MACHINE).max(Budget::LEAST * 2)
+}
+
+fn read(path: &str) -> Option<String> {
+    fs::read_to_string(path).ok()
+}
+
+fn total_kib(meminfo: &str) -> Option<usize> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: usize = 1 << 20;
+
+    #[test]
+    fn the_parts_stay_within_the_whole() {
+        for total in [16 * MIB, 512 * MIB, 64 << 30] {
+            let budget = Budget::new(Some(total));
+            for (threads, features) in [(1, 10), (2, 300), (64, 300), (256, 5000)] {
+                let working = budget.threads(threads, features);
+                let chunks = working * CHUNK_FACTOR * budget.chunk_bytes();
+                assert!(chunks <= total / 4 || working == 1, "{total} {threads} {features}");
+                assert!(budget.table() + budget.solver(budget.table()) + total / 4 <= total);
+            }
+        }
+    }
+
+    #[test]
+    fn many_features_leave_room_for_few_threads() {
+        let budget = Budget::new(Some(512 * MIB));
+        assert_eq!(budget.threads(8, 300), 8);
+        assert_eq!(budget.threads(8, 1000), 2);
+        assert_eq!(budget.threads(8, 10_000), 1);
+    }
+
+    #[test]
+    fn the_size_of_the_machine_is_read_from_the_system() {
+        assert_eq!(total_kib("MemTotal:       24609800 kB\nMemFree: 1 kB\n"), Some(24_609_800));
+        assert_eq!(total_kib(""), None);
+    }
+}

@@ -1,0 +1,329 @@
+//! The flags as people type them; completions, man pages and help come from here.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+use crate::args;
+use covary::Components;
+use covary_io::Selection;
+
+const DATA_HELP: &str = "Table of numbers: .csv .tsv (also .gz, .zst), .parquet, .arrow, .feather, .npy, or - for CSV on standard input";
+const OUT_HELP: &str = "Where to write the rows, format by ending; CSV on standard output if left out";
+const EXIT_CODES: &str = "\
+Exit codes: 0 done, 1 done but not converged, 2 usage, 3 bad data, 4 numerical failure, 5 file or model trouble, 130 interrupted.
+
+First steps:
+  covary demo                          a tour on real data
+  covary fit wine.csv -o wine.covary   fit a model
+  covary score wine.covary wine.csv    find the rows that do not belong";
+
+/// Explain the covariance of a table of numbers with a few hidden variables
+///
+/// covary fits principal components (PCA) and probabilistic principal components (PPCA) to a table whose rows are
+/// samples and whose columns are features. A fitted model compresses rows, rebuilds them, says how likely they are,
+/// finds the ones that do not belong, and draws new ones. Columns that are not numeric are carried along, not modelled.
+#[derive(Debug, Parser)]
+#[command(name = "covary", version, propagate_version = true, max_term_width = 100, after_help = EXIT_CODES)]
+pub(crate) struct Flags {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Fit(Fit),
+    Transform(Transform),
+    Reconstruct(Reconstruct),
+    Score(Score),
+    Sample(Sample),
+    Inspect(Inspect),
+    Moments(Moments),
+    Merge(Merge),
+    Demo(Demo),
+    Completions(Completions),
+    Man(Man),
+}
+
+/// Which model to fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kind {
+    /// Probabilistic PCA: a density over rows, with noise
+    Ppca,
+    /// Classical PCA: an orthogonal projection
+    Pca,
+}
+
+/// How to find the components.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Solver {
+    /// The cheapest one for the shape of the data and the memory
+    Auto,
+    /// From the covariance of the features: one pass over the rows
+    Eigen,
+    /// From the centred table itself: rows and a copy in memory
+    Svd,
+    /// From the inner products of the rows: for fewer rows than features, in memory
+    Dual,
+    /// Block Krylov iteration: a few components in several passes, little memory
+    Krylov,
+}
+
+/// Columns of the data.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Columns")]
+pub(crate) struct Columns {
+    /// Use only these columns, by name or by position counted from 1: a,b,c or 3-20
+    #[arg(long, value_name = "LIST", value_parser = args::selection)]
+    pub(crate) columns: Option<Selection>,
+    /// Leave these columns out altogether
+    #[arg(long, value_name = "LIST", value_parser = args::selection)]
+    pub(crate) drop: Option<Selection>,
+    /// Carry this column through to the output instead of modelling it
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) id: Option<String>,
+}
+
+/// What the work may take, and what it says.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Running")]
+pub(crate) struct Running {
+    /// Number of threads; all cores if left out. Results do not depend on it
+    #[arg(long, value_name = "N", value_parser = args::threads)]
+    pub(crate) threads: Option<usize>,
+    /// Say nothing but errors
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
+/// Fit a model to a table
+///
+/// Without -q, the smallest number of components that explains 90 % of the variance is kept. Without -o, the summary is
+/// shown and the model is not kept.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  covary fit wine.csv -q 3 -o wine.covary
+  covary fit genes.parquet -q 0.95 --id sample -o genes.covary
+  covary fit huge.csv -q 10 --memory 512M -o huge.covary
+  zcat data.csv.gz | covary fit - --json
+
+Keys of --json: data, model_file, model, rows, weight, features, components, components_because, solver, solver_reason,
+noise_variance, log_likelihood (null when infinite), total_variance, eigenvalues, explained_variance_ratio, converged,
+stop, passes, carried, left_out, seconds.")]
+pub(crate) struct Fit {
+    #[arg(value_name = "DATA", help = DATA_HELP, long_help = concat!(
+        "Table of numbers, format by ending: .csv .tsv (also .gz, .zst), .parquet, .arrow, .feather, .npy, or - for CSV ",
+        "on standard input. Also a .moments file, as made by covary moments: then no rows are needed"))]
+    pub(crate) data: PathBuf,
+    /// Number of components, as a number (5) or as the share of the variance that they must explain (0.95)
+    #[arg(short = 'q', long = "components", value_name = "N|SHARE", value_parser = args::components, allow_negative_numbers = true)]
+    pub(crate) components: Option<Components>,
+    /// Which model
+    #[arg(long, value_enum, default_value_t = Kind::Ppca)]
+    pub(crate) model: Kind,
+    /// Where to write the model, such as wine.covary
+    #[arg(short, long, value_name = "MODEL")]
+    pub(crate) output: Option<PathBuf>,
+    /// How to find the components
+    #[arg(long, value_enum, default_value_t = Solver::Auto)]
+    pub(crate) solver: Solver,
+    /// Column that holds a weight for each row
+    #[arg(long, value_name = "COLUMN", help_heading = "Columns")]
+    pub(crate) weights: Option<String>,
+    #[command(flatten)]
+    pub(crate) columns: Columns,
+    /// Most memory to use, such as 512M or 4G; larger files are read in parts [default: 60 % of the machine's]
+    #[arg(long, value_name = "SIZE", value_parser = args::memory, help_heading = "Running")]
+    pub(crate) memory: Option<usize>,
+    #[command(flatten)]
+    pub(crate) running: Running,
+    /// Print the summary as JSON on standard output
+    #[arg(long, help_heading = "Running")]
+    pub(crate) json: bool,
+    /// Seed of the random start of the krylov solver
+    #[arg(long, value_name = "S", default_value_t = 0, help_heading = "Running")]
+    pub(crate) seed: u64,
+    /// Accuracy at which the krylov solver stops: residual relative to the largest variance [default: 1e-12]
+    #[arg(long, value_name = "X", value_parser = args::tolerance, help_heading = "Running")]
+    pub(crate) tol: Option<f64>,
+    /// Most passes over the rows that the krylov solver may take [default: 200]
+    #[arg(long, value_name = "N", value_parser = args::positive, help_heading = "Running")]
+    pub(crate) max_iter: Option<usize>,
+}
+
+/// A model, the rows to ask it about, and where the answers go.
+#[derive(Debug, Args)]
+pub(crate) struct Question {
+    /// Model file, as written by covary fit
+    pub(crate) model: PathBuf,
+    #[arg(help = DATA_HELP)]
+    pub(crate) data: PathBuf,
+    #[arg(short, long, value_name = "OUT", help = OUT_HELP)]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) columns: Columns,
+    #[command(flatten)]
+    pub(crate) running: Running,
+}
+
+/// Latent coordinates of each row
+///
+/// One row out for each row in, with columns z1, z2, …: posterior means for ppca, scores for pca. Columns are matched to
+/// the model by name (by position where the data have no names); id and text columns are carried along.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  covary transform wine.covary wine.csv > z.csv
+  covary transform genes.covary genes.parquet --id sample --std -o z.parquet")]
+pub(crate) struct Transform {
+    #[command(flatten)]
+    pub(crate) question: Question,
+    /// Add the posterior standard deviations, as columns z1_std, z2_std, …
+    #[arg(long)]
+    pub(crate) std: bool,
+}
+
+/// Each row rebuilt from its latent coordinates
+///
+/// Writes the model's features: the nearest point that the components can express.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  covary reconstruct wine.covary wine.csv -o smooth.csv
+  covary reconstruct wine.covary wine.csv --posterior | head")]
+pub(crate) struct Reconstruct {
+    #[command(flatten)]
+    pub(crate) question: Question,
+    /// Rebuild from the posterior mean, which lies nearer to the model's mean than the nearest point does
+    #[arg(long)]
+    pub(crate) posterior: bool,
+}
+
+/// How well each row fits the model
+///
+/// Columns: log_density; t2, the squared distance within the plane of the components in units of their variance; spe,
+/// the squared distance from that plane; p_value, the probability that a row of the model lies at least as far out.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  covary score wine.covary wine.csv --id name -o scores.csv
+  covary score wine.covary new.parquet | awk -F, '$4 < 0.001'")]
+pub(crate) struct Score {
+    #[command(flatten)]
+    pub(crate) question: Question,
+}
+
+/// Draw new rows from a model
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  covary sample wine.covary -n 1000 --seed 7 -o new.csv")]
+pub(crate) struct Sample {
+    /// Model file, as written by covary fit
+    pub(crate) model: PathBuf,
+    /// Number of rows to draw
+    #[arg(short = 'n', long = "rows", value_name = "N", value_parser = args::positive)]
+    pub(crate) rows: usize,
+    /// The same seed draws the same rows on every machine
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub(crate) seed: u64,
+    #[arg(short, long, value_name = "OUT", help = OUT_HELP)]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) running: Running,
+}
+
+/// What is in a model, for people or as JSON
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  covary inspect wine.covary
+  covary inspect wine.covary --json | jq .noise_variance")]
+pub(crate) struct Inspect {
+    /// Model file, or a .moments file
+    pub(crate) model: PathBuf,
+    /// Print everything as JSON: what covary fit --json tells, and feature_names, mean and loadings (features × components)
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Summarise one part of the data, to be merged with others
+///
+/// Count, mean and covariance are all that a fit needs. Parts may be summarised on different machines or days.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  covary moments monday.csv -o monday.moments
+  covary moments tuesday.csv -o tuesday.moments
+  covary merge monday.moments tuesday.moments -o week.moments
+  covary fit week.moments -q 3 -o week.covary")]
+pub(crate) struct Moments {
+    #[arg(help = DATA_HELP)]
+    pub(crate) data: PathBuf,
+    /// Where to write the moments; the name must end in .moments
+    #[arg(short, long, value_name = "PART.moments")]
+    pub(crate) output: PathBuf,
+    /// Column that holds a weight for each row
+    #[arg(long, value_name = "COLUMN", help_heading = "Columns")]
+    pub(crate) weights: Option<String>,
+    #[command(flatten)]
+    pub(crate) columns: Columns,
+    /// Most memory to use, such as 512M or 4G [default: 60 % of the machine's]
+    #[arg(long, value_name = "SIZE", value_parser = args::memory, help_heading = "Running")]
+    pub(crate) memory: Option<usize>,
+    #[command(flatten)]
+    pub(crate) running: Running,
+}
+
+/// Merge the moments of several parts of the data
+///
+/// All parts must have the same features. `covary fit` on the result gives the model of all rows together.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  covary merge part-*.moments -o all.moments")]
+pub(crate) struct Merge {
+    /// The parts, as written by covary moments
+    #[arg(required = true, value_name = "PART")]
+    pub(crate) parts: Vec<PathBuf>,
+    /// Where to write the whole; the name must end in .moments
+    #[arg(short, long, value_name = "ALL.moments")]
+    pub(crate) output: PathBuf,
+    /// Say nothing but errors
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
+/// A tour of the whole command on data that the program carries
+///
+/// Fits handwritten digits, rebuilds some from a few numbers, finds the strangest and draws new ones. Every step shows
+/// the command that does it. The files stay in DIR.
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Folder for the files of the tour
+    #[arg(default_value = "covary-demo")]
+    pub(crate) dir: PathBuf,
+}
+
+/// Print completions for a shell
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  covary completions bash > ~/.local/share/bash-completion/completions/covary")]
+pub(crate) struct Completions {
+    /// The shell
+    pub(crate) shell: Shell,
+}
+
+/// Print the man page, or write all pages to a folder
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  covary man | man -l -
+  covary man ~/.local/share/man/man1")]
+pub(crate) struct Man {
+    /// Folder for covary.1, covary-fit.1, …
+    pub(crate) dir: Option<PathBuf>,
+}

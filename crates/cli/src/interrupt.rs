@@ -1,0 +1,42 @@
+//! Ctrl-C and SIGTERM: stop at once while there is nothing to save, otherwise ask the work to come to an end.
+
+use std::process;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::exit::Code;
+
+/// Set by the first Ctrl-C when there is something to save; fits and loops over rows watch it.
+static CANCEL: AtomicBool = AtomicBool::new(false);
+/// Whether something would be lost by ending at once: a usable model, or a temporary file that needs removing.
+static WORTH_SAVING: AtomicBool = AtomicBool::new(false);
+
+/// Starts to listen. Without a handler the system ends the process, which loses no more than a message.
+pub(crate) fn install() {
+    drop(ctrlc::set_handler(on_signal));
+}
+
+/// A second Ctrl-C always ends at once.
+fn on_signal() {
+    let first = !CANCEL.swap(true, Ordering::Relaxed);
+    if first && WORTH_SAVING.load(Ordering::Relaxed) {
+        eprintln!("\ncovary: stopping as soon as possible (Ctrl-C again stops at once)");
+        return;
+    }
+    eprintln!("\ncovary: interrupted; nothing was written");
+    process::exit(i32::from(Code::Interrupted as u8));
+}
+
+/// The flag that says "stop".
+pub(crate) fn flag() -> &'static AtomicBool {
+    &CANCEL
+}
+
+/// Whether Ctrl-C was pressed.
+pub(crate) fn requested() -> bool {
+    CANCEL.load(Ordering::Relaxed)
+}
+
+/// From now on Ctrl-C asks instead of ending.
+pub(crate) fn worth_saving(yes: bool) {
+    WORTH_SAVING.store(yes, Ordering::Relaxed);
+}

@@ -1,0 +1,75 @@
+//! Errors of the core in the words of the command: the file, rows counted from 1, columns by name, and what to do.
+
+use std::path::Path;
+
+use covary::Error;
+use covary::error::Cell;
+use covary_io::Schema;
+
+use crate::exit::{Code, Failure};
+
+/// A file as messages call it.
+pub(crate) fn file_name(path: &Path) -> String {
+    match path.to_str() {
+        Some("-") => "standard input".into(),
+        _ => format!("'{}'", path.display()),
+    }
+}
+
+/// One of something, or several.
+pub(crate) fn count(n: usize, what: &str) -> String {
+    match n {
+        1 => format!("1 {what}"),
+        _ => format!("{n} {what}s"),
+    }
+}
+
+/// For errors that rows of this file have caused.
+pub(crate) fn about_rows(schema: &Schema) -> impl Fn(Error) -> Failure + '_ {
+    |error| in_words(error, &file_name(&schema.path), &schema.features)
+}
+
+/// For errors of a file that holds no rows: moments or a model.
+pub(crate) fn about_file(path: &Path) -> impl Fn(Error) -> Failure + '_ {
+    |error| in_words(error, &file_name(path), &[])
+}
+
+fn in_words(error: Error, file: &str, names: &[String]) -> Failure {
+    let code = Code::from(error.class());
+    let place = |cell: &Cell| place(file, cell, names);
+    let sentence = match &error {
+        Error::Interrupted => return Failure::interrupted(),
+        Error::Infinite { value, cell } => format!(
+            "{}: the value is {value}; replace it by a number or, if it is unknown, by an empty cell",
+            place(cell)
+        ),
+        Error::Hole { cell, operation } => format!(
+            "{}: the cell is empty, and {operation} needs complete rows; fill the cell or remove the row",
+            place(cell)
+        ),
+        Error::NoRows => format!("{file} has no rows of positive weight"),
+        Error::TooFewRows { rows, needed } => {
+            format!("{file} has {}, but a covariance needs at least {needed}", count(*rows, "row"))
+        }
+        Error::Constant => format!(
+            "{file}: every feature has the same value in all rows, so there is no variance to explain; select columns that vary"
+        ),
+        Error::Components { requested, possible, rows, features } => format!(
+            "{requested} components are too many for {file}: {} of {} allow -q 1 to {possible}",
+            count(*rows, "row"),
+            count(*features, "feature")
+        ),
+        Error::Source { error, .. } => error.to_string(),
+        Error::Solver { .. } | Error::Parameter { .. } => error.to_string(),
+        other => format!("{file}: {other}"),
+    };
+    Failure::Told { code, sentence }
+}
+
+fn place(file: &str, cell: &Cell, names: &[String]) -> String {
+    let row = cell.row + 1;
+    match names.get(cell.column).or(cell.name.as_ref()) {
+        Some(name) => format!("{file}, row {row}, column '{name}'"),
+        None => format!("{file}, row {row}, column {}", cell.column + 1),
+    }
+}

@@ -1,0 +1,132 @@
+//! What a model is, for people as a table and for programs as JSON.
+
+use std::fmt::Write;
+
+use covary::model::{Model, Noise};
+use covary::persist::SavedModel;
+use serde::Serialize;
+
+use crate::exit::{Failure, Result};
+use crate::table::{bar, columns, number, pairs, percent};
+
+/// Components that are listed one by one.
+const LISTED: usize = 20;
+
+/// The facts about a model that `fit` and `inspect` tell; the keys are part of the command's contract.
+#[derive(Debug, Serialize)]
+pub(crate) struct Facts {
+    model: &'static str,
+    rows: usize,
+    weight: f64,
+    features: usize,
+    components: usize,
+    solver: &'static str,
+    solver_reason: String,
+    noise_variance: f64,
+    log_likelihood: Option<f64>,
+    total_variance: f64,
+    eigenvalues: Vec<f64>,
+    explained_variance_ratio: Vec<f64>,
+    converged: bool,
+    stop: serde_json::Value,
+    passes: usize,
+}
+
+impl Facts {
+    pub(crate) fn new(saved: &SavedModel) -> Result<Self> {
+        let report = &saved.report;
+        let eigenvalues = saved.eigenvalues[..saved.model.n_latent()].to_vec();
+        Ok(Self {
+            model: saved.model.kind(),
+            rows: report.rows,
+            weight: report.weight,
+            features: report.features,
+            components: report.components,
+            solver: report.plan.solver.name(),
+            solver_reason: report.plan.reason.clone(),
+            noise_variance: noise_variance(&saved.model)?,
+            log_likelihood: report.log_likelihood,
+            total_variance: report.total_variance,
+            explained_variance_ratio: eigenvalues.iter().map(|v| v / report.total_variance).collect(),
+            eigenvalues,
+            converged: report.converged(),
+            stop: serde_json::to_value(report.stop).unwrap_or_default(),
+            passes: report.passes,
+        })
+    }
+
+    /// How it went and what came out, as names and values.
+    pub(crate) fn pairs(&self) -> Vec<(&'static str, String)> {
+        let weighted = self.weight != self.rows as f64;
+        let weight = if weighted { format!(", total weight {}", number(self.weight)) } else { String::new() };
+        let mut pairs = vec![
+            ("model", self.model.into()),
+            ("rows (n)", format!("{}{weight}", self.rows)),
+            ("features (p)", self.features.to_string()),
+            ("components (q)", self.components.to_string()),
+            ("solver", format!("{}: {}", self.solver, self.solver_reason)),
+            ("noise variance (σ²)", number(self.noise_variance)),
+            ("log-likelihood", self.log_likelihood_in_words()),
+            ("total variance", number(self.total_variance)),
+        ];
+        if let Some(words) = self.unfinished() {
+            pairs.push(("not converged", words));
+        }
+        pairs
+    }
+
+    fn log_likelihood_in_words(&self) -> String {
+        match self.log_likelihood {
+            Some(value) => format!("{} ({} per row)", number(value), number(value / self.weight)),
+            None => "infinite: the rows lie in the plane of the components, without noise".into(),
+        }
+    }
+
+    /// What to say when the method did not end by itself.
+    fn unfinished(&self) -> Option<String> {
+        match (self.converged, self.stop.as_str()) {
+            (true, _) => None,
+            (false, Some("interrupted")) => Some(format!("interrupted after {} passes", self.passes)),
+            _ => Some(format!("stopped at the limit of {} passes; raise --max-iter or --tol", self.passes)),
+        }
+    }
+
+    /// One line for each component: variance, share, cumulative share, bar.
+    pub(crate) fn components(&self) -> String {
+        let mut so_far = 0.0;
+        let rows =
+            self.eigenvalues.iter().zip(&self.explained_variance_ratio).enumerate().map(|(i, (v, share))| {
+                so_far += share;
+                [format!("z{}", i + 1), number(*v), percent(*share), percent(so_far), bar(*share)]
+            });
+        let header = ["component", "variance", "share", "cumulative", ""];
+        let mut text = columns(&header, rows.take(LISTED).collect::<Vec<_>>());
+        if let Some(more) = self.components.checked_sub(LISTED).filter(|more| *more > 0) {
+            let all: f64 = self.explained_variance_ratio.iter().sum();
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, " … and {more} more, {} in all", percent(all));
+        }
+        text
+    }
+
+    /// The whole, for people.
+    pub(crate) fn text(&self, more: Vec<(&'static str, String)>) -> String {
+        let mut all = self.pairs();
+        all.extend(more);
+        format!("{}\n{}", pairs(&all), self.components())
+    }
+}
+
+/// σ²; of factor analysis the mean of ψ.
+fn noise_variance(model: &Model) -> Result<f64> {
+    Ok(match model.gaussian()?.noise() {
+        Noise::Isotropic(v) => *v,
+        Noise::Diagonal(psi) => psi.iter().sum::<f64>() / psi.len().max(1) as f64,
+    })
+}
+
+/// JSON for programs, readable for people.
+pub(crate) fn json(value: &impl Serialize) -> Result<String> {
+    let text = serde_json::to_string_pretty(value);
+    text.map(|text| text + "\n").map_err(|error| Failure::file(format!("cannot write JSON: {error}")))
+}
