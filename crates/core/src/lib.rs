@@ -42,3 +42,8 @@ pub use algorithm::Components;
 pub use control::{Control, Event};
 pub use error::{Error, ErrorClass, Result};
 pub use estimator::{Fit, Pca, Ppca, Solver};
+
+/// The example in the README is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -1,5 +1,6 @@
 //! The batched arithmetic behind every question: rows in blocks, one q × q factor for all rows that miss the same cells.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use super::LinearGaussian;
@@ -17,6 +18,8 @@ pub(super) struct Kernel {
     a: Mat<f64>,    // A = D^-½ W (p × q)
     /// Of s I + AᵀA: the posterior.
     factor: LatentFactor,
+    /// Of AᵀA, made when it is first asked for.
+    least_squares: OnceCell<LatentFactor>,
     log_det_d: f64,
 }
 
@@ -30,7 +33,8 @@ impl Kernel {
         let a = Mat::from_fn(p, w.ncols(), |i, j| w[(i, j)] / root[i]);
         let factor = LatentFactor::new(a.as_ref(), s)?;
         let log_det_d = (0..p).map(|j| relative(j).ln()).sum();
-        Ok(Self { mean: model.mean().to_vec(), root, a, factor, log_det_d })
+        let least_squares = OnceCell::new();
+        Ok(Self { mean: model.mean().to_vec(), root, a, factor, least_squares, log_det_d })
     }
 
     pub(super) fn n_features(&self) -> usize {
@@ -47,8 +51,12 @@ impl Kernel {
     }
 
     /// The same with the noise gone: its solution is the weighted least-squares one, z = (AᵀA)⁺Aᵀe.
-    pub(super) fn least_squares(&self) -> Result<LatentFactor> {
-        LatentFactor::new(self.a.as_ref(), 0.0)
+    pub(super) fn least_squares(&self) -> Result<&LatentFactor> {
+        if let Some(factor) = self.least_squares.get() {
+            return Ok(factor);
+        }
+        let factor = LatentFactor::new(self.a.as_ref(), 0.0)?;
+        Ok(self.least_squares.get_or_init(|| factor))
     }
 
     /// log |C|, or the error that there is no density.

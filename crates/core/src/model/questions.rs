@@ -152,7 +152,7 @@ impl LinearGaussian {
         self.per_row_columns(rows, self.n_features(), |kernel, e| {
             let z = match kind {
                 Reconstruction::Posterior => kernel.latent(kernel.factor(), e),
-                Reconstruction::Orthogonal => kernel.latent(&kernel.least_squares()?, e),
+                Reconstruction::Orthogonal => kernel.latent(kernel.least_squares()?, e),
             };
             Ok(self.decode(z.transpose())?.transpose().to_owned())
         })
@@ -179,12 +179,15 @@ impl LinearGaussian {
     /// # Errors
     /// When the rows have another number of features or an infinite cell, or the model has no density.
     pub fn outliers<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Outliers> {
-        let rows = rows.into();
-        let distance = self.mahalanobis(&rows)?;
-        let observed = self.per_row(&rows, |kernel, e| Ok(vec![kernel.n_features() as f64; e.nrows()]))?;
-        let p_value = distance.iter().zip(observed).map(|(d, k)| upper_tail(*d, k)).collect::<Result<_>>()?;
-        let (t2, spe) = self.t2_spe(&rows)?;
-        Ok(Outliers { t2, spe, p_value })
+        let all = self.per_row_columns(rows, 3, |kernel, e| {
+            kernel.log_det()?;
+            let k = kernel.n_features() as f64;
+            let tails =
+                kernel.mahalanobis(e).into_iter().map(|d| upper_tail(d, k)).collect::<Result<Vec<_>>>()?;
+            let (t2, spe) = t2_spe_of(kernel, e)?;
+            Ok(Mat::from_fn(3, e.nrows(), |i, j| [t2[j], spe[j], tails[j]][i]))
+        })?;
+        Ok(Outliers { t2: column(&all, 0), spe: column(&all, 1), p_value: column(&all, 2) })
     }
 
     /// T² and SPE of each row, which exist without noise too.
@@ -193,13 +196,10 @@ impl LinearGaussian {
     /// When the rows have another number of features or an infinite cell.
     pub fn t2_spe<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<(Vec<f64>, Vec<f64>)> {
         let both = self.per_row_columns(rows, 2, |kernel, e| {
-            let factor = kernel.least_squares()?;
-            let z = kernel.latent(&factor, e);
-            let spe = kernel.squared_error(kernel.residual(e, z.as_ref()).as_ref());
-            let t2 = squared_scores(&factor, kernel.factor().noise(), z.as_ref());
-            Ok(Mat::from_fn(2, e.nrows(), |i, j| if i == 0 { t2[j] } else { spe[j] }))
+            let (t2, spe) = t2_spe_of(kernel, e)?;
+            Ok(Mat::from_fn(2, e.nrows(), |i, j| [t2[j], spe[j]][i]))
         })?;
-        Ok((both.col(0).iter().copied().collect(), both.col(1).iter().copied().collect()))
+        Ok((column(&both, 0), column(&both, 1)))
     }
 
     /// Distribution of the missing cells (NaN) of one row given the observed ones.
@@ -335,6 +335,18 @@ fn stack<'a>(width: usize, parts: impl Iterator<Item = MatRef<'a, f64>> + Clone)
         start += part.nrows();
     }
     out
+}
+
+fn column(m: &Mat<f64>, j: usize) -> Vec<f64> {
+    m.col_as_slice(j).to_vec()
+}
+
+/// T² and SPE of scaled deviations e (rows × p).
+fn t2_spe_of(kernel: &Kernel, e: MatRef<'_, f64>) -> Result<(Vec<f64>, Vec<f64>)> {
+    let factor = kernel.least_squares()?;
+    let z = kernel.latent(factor, e);
+    let spe = kernel.squared_error(kernel.residual(e, z.as_ref()).as_ref());
+    Ok((squared_scores(factor, kernel.factor().noise(), z.as_ref()), spe))
 }
 
 /// T² = zᵀ (I + s G⁺)⁻¹ z of least-squares coordinates z (q × rows), whose covariance under the model is I + s G⁺.
