@@ -1,5 +1,5 @@
 //! What a caller sees and can do while a fit runs.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::doc_markdown)]
 
 mod common;
 

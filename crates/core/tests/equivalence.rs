@@ -1,5 +1,5 @@
 //! Every solver agrees with every other, and with the dense definition, on every public field.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::doc_markdown)]
 
 mod common;
 

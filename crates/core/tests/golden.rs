@@ -1,7 +1,7 @@
 //! Real data: against a dense brute-force computation, and against the numbers of other software.
 //!
 //! `ppca_complete.json` was made with NumPy and SciPy (three evaluations of the likelihood), `prcomp.json` with R.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::doc_markdown)]
 
 mod common;
 
@@ -249,7 +249,7 @@ fn numpy_entry(entry: &Value, x: &Mat<f64>, found: &Fit<LinearGaussian>, what: &
     for i in 0..means.nrows() {
         // Both fix the sign by the largest entry; a tie of rounding could still turn one.
         (0..q).for_each(|k| {
-            close(posterior.mean[(i, k)].abs(), means[(i, k)].abs(), 1e-7, (what, "posterior", i, k))
+            close(posterior.mean[(i, k)].abs(), means[(i, k)].abs(), 1e-7, (what, "posterior", i, k));
         });
     }
     close_matrix(

@@ -1,5 +1,5 @@
 //! Bit-identical results for any number of threads.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::doc_markdown)]
 
 mod common;
 
