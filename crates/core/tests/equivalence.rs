@@ -1,5 +1,5 @@
 //! Every solver agrees with every other, and with the dense definition, on every public field.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::doc_markdown)]
 
 mod common;
 
@@ -380,4 +380,48 @@ fn pca_and_ppca_are_two_readings_of_one_spectrum() {
         // The distortion J is the mean squared distance from the plane.
         close(squares / n as f64, pca.spectrum.distortion(), 1e-10, (&case.name, "distortion"));
     }
+}
+
+/// However many rows there are, rows in a plane leave no noise, and every solver sees that.
+#[test]
+fn rows_in_a_plane_leave_no_noise() {
+    let mut rng = Rng(31);
+    for (n, p, rank) in
+        [(4, 3, 2), (7, 5, 1), (30, 4, 3), (500, 10, 4), (20_000, 6, 2), (300, 150, 20), (60, 200, 7)]
+    {
+        let z = normal_matrix(n, rank, &mut rng);
+        let a = normal_matrix(rank, p, &mut rng);
+        let x = Mat::from_fn(n, p, |i, j| 3.0 + (0..rank).map(|k| z[(i, k)] * a[(k, j)]).sum::<f64>());
+        for solver in ALL.into_iter().filter(|s| n < 1000 || *s != Solver::Dual) {
+            for q in [rank, rank + 1].into_iter().filter(|q| *q <= p.min(n - 1)) {
+                let fit = Ppca::new(q).solver(solver).fit(&x).unwrap();
+                let what = format!("{n} × {p}, rank {rank}, q {q}, {}", solver.name());
+                assert_eq!(fit.spectrum.noise_variance(), 0.0, "{what}");
+                let positive = fit.spectrum.eigenvalues().iter().filter(|v| **v > 0.0).count();
+                assert_eq!(positive, rank, "{what}");
+                assert!(p == rank || fit.report.log_likelihood.is_none(), "{what}");
+            }
+        }
+    }
+}
+
+/// Arrays of the ndarray crate: C order and Fortran order borrowed, anything else copied.
+#[cfg(feature = "ndarray")]
+#[test]
+fn ndarray_views_agree() {
+    let x = rows_with_deviations(50, &falling(5, 0.7), 1.0, &mut Rng(41));
+    let expected = Ppca::new(2).fit(&x).unwrap();
+    let array = ndarray::Array2::from_shape_fn((50, 5), |ij| x[ij]);
+    let padded = ndarray::Array2::from_shape_fn((100, 10), |(i, j)| x[(i / 2, j / 2)]);
+    let fortran = ndarray::Array2::from_shape_fn((5, 50), |(j, i)| x[(i, j)]);
+    let mut backwards = ndarray::Array2::from_shape_fn((50, 5), |(i, j)| x[(49 - i, j)]);
+    backwards.invert_axis(ndarray::Axis(0));
+    let views = [array.view(), fortran.t(), padded.slice(ndarray::s![..;2, ..;2]), backwards.view()];
+    for (k, view) in views.into_iter().enumerate() {
+        assert_eq!(view.dim(), (50, 5));
+        compare(&expected, &Ppca::new(2).fit(view).unwrap(), &x, 5, &format!("view {k}"));
+    }
+    let narrow = array.mapv(|v| v as f32);
+    let single = Ppca::new(2).fit(narrow.view()).unwrap();
+    close(single.spectrum.noise_variance(), expected.spectrum.noise_variance(), 1e-5, "single precision");
 }

@@ -1,5 +1,5 @@
 //! The laws of evidence: a commutative monoid, whatever the chunks, the order and the weights.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::doc_markdown)]
 
 mod common;
 

@@ -1,5 +1,5 @@
 //! Files: exact, stable, and never read when a single bit is wrong.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::doc_markdown)]
 
 mod common;
 

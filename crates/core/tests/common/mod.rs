@@ -1,5 +1,14 @@
 //! Brute force, on purpose naive: what the library computes cleverly, computed from its definition.
-#![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::cast_possible_truncation)]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::cast_possible_truncation,
+    clippy::doc_markdown,
+    clippy::needless_range_loop,
+    clippy::should_implement_trait,
+    clippy::unwrap_used,
+    reason = "textbook loops, shared by tests that each use a part"
+)]
 
 use std::fmt::Debug;
 use std::fs::File;
@@ -63,7 +72,7 @@ pub fn orthogonal(n: usize, rng: &mut Rng) -> Mat<f64> {
         for _ in 0..2 {
             for k in 0..j {
                 let along: f64 = (0..n).map(|i| r[(i, k)] * r[(i, j)]).sum();
-                (0..n).for_each(|i| r[(i, j)] = r[(i, j)] - along * r[(i, k)]);
+                (0..n).for_each(|i| r[(i, j)] -= along * r[(i, k)]);
             }
             let norm = (0..n).map(|i| r[(i, j)].powi(2)).sum::<f64>().sqrt();
             (0..n).for_each(|i| r[(i, j)] /= norm);
