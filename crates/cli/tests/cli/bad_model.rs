@@ -42,6 +42,7 @@ fn other_files_are_no_models() {
     let place = Place::with_model();
     place.write("poem.txt", "Of shoes and ships and sealing wax, of cabbages and kings");
     place.fails(&["inspect", "poem.txt"], 5, &["'poem.txt'", "not a usable"]);
+    place.fails(&["inspect", "cross.csv"], 2, &["'cross.csv'", "table"]);
     place.fails(&["transform", "cross.csv", "cross.covary"], 2, &["the model comes first"]);
     place.fails(&["score", "nowhere.covary", "cross.csv"], 5, &["'nowhere.covary'", "no such file"]);
     place.fails(&["score", ".", "cross.csv"], 5, &["directory"]);

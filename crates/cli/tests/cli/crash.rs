@@ -13,15 +13,15 @@ const KILLS: usize = 300;
 fn start(place: &Place, which: usize) -> Child {
     let data = ["a.npy", "b.npy"][which];
     let mut command = place.command();
-    command.args(["fit", data, "-q", "40", "--solver", "dual", "--quiet", "--threads", "1"]);
+    command.args(["fit", data, "-q", "15", "--solver", "dual", "--quiet", "--threads", "1"]);
     command.args(["-o", "out/m.covary"]).spawn().unwrap()
 }
 
 #[test]
 fn three_hundred_kills_leave_only_whole_models() {
     let place = Place::new();
-    table_of(&place, "a.npy", &rows(45, 3000, 1));
-    table_of(&place, "b.npy", &rows(45, 3000, 2));
+    table_of(&place, "a.npy", &rows(25, 800, 1));
+    table_of(&place, "b.npy", &rows(25, 800, 2));
     fs::create_dir(place.path("out")).unwrap();
     let mut whole = Vec::new();
     let mut window = Duration::MAX;
