@@ -10,6 +10,8 @@ const UNKNOWN_MACHINE: usize = 4 << 30;
 const CHUNK_FACTOR: usize = 6;
 /// Accumulators of p × p that a thread may hold during a pass.
 const SQUARES_PER_THREAD: usize = 8;
+/// Accumulators of p × p that exist at once when moments are gathered from rows that pass once.
+const MOMENTS_SQUARES: usize = 10;
 
 /// A limit on the memory of the whole process.
 ///
@@ -44,6 +46,12 @@ impl Budget {
         // A quarter of the limit is for chunks on their way. A solver's own estimate counts fewer accumulators than a
         // single thread can hold, hence three quarters of the rest.
         (self.total - self.total / 4).saturating_sub(table) / 4 * 3
+    }
+
+    /// What moments of so many features would need, when that is more than there is.
+    pub(crate) fn too_many_for_moments(self, features: usize) -> Option<usize> {
+        let needed = MOMENTS_SQUARES.saturating_mul(8).saturating_mul(features.saturating_mul(features));
+        Some(needed).filter(|needed| *needed > self.solver(0))
     }
 
     /// How many of the threads may work at once on passes that make p × p accumulators.

@@ -42,6 +42,12 @@ pub(crate) fn read_moments(path: &Path) -> Result<SavedEvidence<Moments>> {
 
 /// Reads whatever it is.
 pub(crate) fn read_saved(path: &Path) -> Result<Saved> {
+    if Format::from_path(path).is_ok() {
+        let name = file_name(path);
+        return Err(Failure::usage(format!(
+            "{name} is a table by its ending; give a model or a .moments file"
+        )));
+    }
     let bytes = read(path)?;
     let saved = match kind(&bytes).map_err(about_file(path))?.as_str() {
         "moments" => Moments::from_bytes(&bytes).map(Saved::Moments),

@@ -1,4 +1,8 @@
 //! The flags as people type them; completions, man pages and help come from here.
+#![allow(
+    clippy::doc_markdown,
+    reason = "these comments are help texts: backticks would show in the terminal"
+)]
 
 use std::path::PathBuf;
 
@@ -109,9 +113,10 @@ Examples:
   covary fit huge.csv -q 10 --memory 512M -o huge.covary
   zcat data.csv.gz | covary fit - --json
 
-Keys of --json: data, model_file, model, rows, weight, features, components, components_because, solver, solver_reason,
-noise_variance, log_likelihood (null when infinite), total_variance, eigenvalues, explained_variance_ratio, converged,
-stop, passes, carried, left_out, seconds.")]
+Keys of --json: data, model_file, model, rows, weight, features, components,
+components_because, solver, solver_reason, noise_variance, log_likelihood (null when
+infinite), total_variance, eigenvalues, explained_variance_ratio, converged, stop,
+passes, carried, left_out, seconds.")]
 pub(crate) struct Fit {
     #[arg(value_name = "DATA", help = DATA_HELP, long_help = concat!(
         "Table of numbers, format by ending: .csv .tsv (also .gz, .zst), .parquet, .arrow, .feather, .npy, or - for CSV ",
@@ -121,7 +126,7 @@ pub(crate) struct Fit {
     #[arg(short = 'q', long = "components", value_name = "N|SHARE", value_parser = args::components, allow_negative_numbers = true)]
     pub(crate) components: Option<Components>,
     /// Which model
-    #[arg(long, value_enum, default_value_t = Kind::Ppca)]
+    #[arg(long, value_name = "KIND", value_enum, default_value_t = Kind::Ppca)]
     pub(crate) model: Kind,
     /// Where to write the model, such as wine.covary
     #[arg(short, long, value_name = "MODEL")]
@@ -326,4 +331,29 @@ Examples:
 pub(crate) struct Man {
     /// Folder for covary.1, covary-fit.1, …
     pub(crate) dir: Option<PathBuf>,
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn every_command_and_every_flag_is_explained() {
+        let mut flags = Flags::command();
+        flags.build();
+        for command in flags.get_subcommands() {
+            assert!(command.get_about().is_some(), "{}", command.get_name());
+            for flag in command.get_arguments() {
+                assert!(flag.get_help().is_some(), "{} {}", command.get_name(), flag.get_id());
+            }
+        }
+    }
+
+    #[test]
+    fn the_flags_are_consistent() {
+        Flags::command().debug_assert();
+    }
 }

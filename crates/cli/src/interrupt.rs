@@ -1,5 +1,6 @@
 //! Ctrl-C and SIGTERM: stop at once while there is nothing to save, otherwise ask the work to come to an end.
 
+use std::fs;
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,7 +13,18 @@ static WORTH_SAVING: AtomicBool = AtomicBool::new(false);
 
 /// Starts to listen. Without a handler the system ends the process, which loses no more than a message.
 pub(crate) fn install() {
-    drop(ctrlc::set_handler(on_signal));
+    // Under nohup the end of the terminal must not end the work, and a handler would listen to that signal too.
+    drop(match fs::read_to_string("/proc/self/status") {
+        Ok(status) if ignores_hangup(&status) => Ok(()),
+        Ok(_) => ctrlc::set_handler(on_signal),
+        Err(_) => ctrlc::try_set_handler(on_signal),
+    });
+}
+
+/// SIGHUP is the lowest bit of the mask of ignored signals.
+fn ignores_hangup(status: &str) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
 }
 
 /// A second Ctrl-C always ends at once.
@@ -39,4 +51,16 @@ pub(crate) fn requested() -> bool {
 /// From now on Ctrl-C asks instead of ending.
 pub(crate) fn worth_saving(yes: bool) {
     WORTH_SAVING.store(yes, Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nohup_is_noticed() {
+        assert!(ignores_hangup("Name:\tcovary\nSigIgn:\t0000000000001001\n"));
+        assert!(!ignores_hangup("Name:\tcovary\nSigIgn:\t0000000000001002\n"));
+        assert!(!ignores_hangup(""));
+    }
 }

@@ -26,18 +26,18 @@ pub(crate) fn count(n: usize, what: &str) -> String {
 
 /// For errors that rows of this file have caused.
 pub(crate) fn about_rows(schema: &Schema) -> impl Fn(Error) -> Failure + '_ {
-    |error| in_words(error, &file_name(&schema.path), &schema.features)
+    |error| in_words(&error, &file_name(&schema.path), &schema.features)
 }
 
 /// For errors of a file that holds no rows: moments or a model.
 pub(crate) fn about_file(path: &Path) -> impl Fn(Error) -> Failure + '_ {
-    |error| in_words(error, &file_name(path), &[])
+    |error| in_words(&error, &file_name(path), &[])
 }
 
-fn in_words(error: Error, file: &str, names: &[String]) -> Failure {
+fn in_words(error: &Error, file: &str, names: &[String]) -> Failure {
     let code = Code::from(error.class());
     let place = |cell: &Cell| place(file, cell, names);
-    let sentence = match &error {
+    let sentence = match error {
         Error::Interrupted => return Failure::interrupted(),
         Error::Infinite { value, cell } => format!(
             "{}: the value is {value}; replace it by a number or, if it is unknown, by an empty cell",
@@ -59,6 +59,9 @@ fn in_words(error: Error, file: &str, names: &[String]) -> Failure {
             count(*rows, "row"),
             count(*features, "feature")
         ),
+        Error::Format(what) => {
+            format!("{file} is not a usable covary file: {what}; make it anew with covary, or copy it again")
+        }
         Error::Source { error, .. } => error.to_string(),
         Error::Solver { .. } | Error::Parameter { .. } => error.to_string(),
         other => format!("{file}: {other}"),

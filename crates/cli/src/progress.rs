@@ -23,8 +23,8 @@ impl Progress {
     pub(crate) fn new(console: Console, what: &str, total: Option<usize>) -> Self {
         let bar = if console.is_watched() { ProgressBar::no_length() } else { ProgressBar::hidden() };
         let progress = Self { bar, rows: AtomicUsize::new(0) };
-        progress.set_total(total);
         progress.bar.set_message(what.to_owned());
+        progress.set_total(total);
         progress.bar.enable_steady_tick(Duration::from_millis(200));
         progress
     }
@@ -46,7 +46,7 @@ impl Progress {
             }
             Event::Iteration { number, objective, change } => {
                 interrupt::worth_saving(true);
-                let what = format!("pass {number}: variance captured {objective:.6e}, residual {change:.1e}");
+                let what = format!("pass {number}: captured {objective:.5e}, residual {change:.0e}");
                 self.bar.set_message(what);
             }
             _ => {}

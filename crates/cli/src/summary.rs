@@ -7,10 +7,10 @@ use covary::persist::SavedModel;
 use serde::Serialize;
 
 use crate::exit::{Failure, Result};
-use crate::table::{bar, columns, number, pairs, percent};
+use crate::table::{bar, columns, number, numbers, pairs, percent};
 
 /// Components that are listed one by one.
-const LISTED: usize = 20;
+const LISTED: usize = 24;
 
 /// The facts about a model that `fit` and `inspect` tell; the keys are part of the command's contract.
 #[derive(Debug, Serialize)]
@@ -56,14 +56,14 @@ impl Facts {
     }
 
     /// How it went and what came out, as names and values.
-    pub(crate) fn pairs(&self) -> Vec<(&'static str, String)> {
+    fn pairs(&self, because: &str) -> Vec<(&'static str, String)> {
         let weighted = self.weight != self.rows as f64;
         let weight = if weighted { format!(", total weight {}", number(self.weight)) } else { String::new() };
         let mut pairs = vec![
             ("model", self.model.into()),
             ("rows (n)", format!("{}{weight}", self.rows)),
             ("features (p)", self.features.to_string()),
-            ("components (q)", self.components.to_string()),
+            ("components (q)", format!("{}{because}", self.components)),
             ("solver", format!("{}: {}", self.solver, self.solver_reason)),
             ("noise variance (σ²)", number(self.noise_variance)),
             ("log-likelihood", self.log_likelihood_in_words()),
@@ -92,13 +92,14 @@ impl Facts {
     }
 
     /// One line for each component: variance, share, cumulative share, bar.
-    pub(crate) fn components(&self) -> String {
+    fn components(&self) -> String {
         let mut so_far = 0.0;
-        let rows =
-            self.eigenvalues.iter().zip(&self.explained_variance_ratio).enumerate().map(|(i, (v, share))| {
-                so_far += share;
-                [format!("z{}", i + 1), number(*v), percent(*share), percent(so_far), bar(*share)]
-            });
+        let variances = numbers(&self.eigenvalues);
+        let row = |(i, (variance, share)): (usize, (String, &f64))| {
+            so_far += share;
+            [format!("z{}", i + 1), variance, percent(*share), percent(so_far), bar(*share)]
+        };
+        let rows = variances.into_iter().zip(&self.explained_variance_ratio).enumerate().map(row);
         let header = ["component", "variance", "share", "cumulative", ""];
         let mut text = columns(&header, rows.take(LISTED).collect::<Vec<_>>());
         if let Some(more) = self.components.checked_sub(LISTED).filter(|more| *more > 0) {
@@ -110,8 +111,8 @@ impl Facts {
     }
 
     /// The whole, for people.
-    pub(crate) fn text(&self, more: Vec<(&'static str, String)>) -> String {
-        let mut all = self.pairs();
+    pub(crate) fn text(&self, because: Option<&str>, more: Vec<(&'static str, String)>) -> String {
+        let mut all = self.pairs(&because.map(|words| format!(": {words}")).unwrap_or_default());
         all.extend(more);
         format!("{}\n{}", pairs(&all), self.components())
     }

@@ -50,16 +50,25 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-/// A number with six figures, as short as that allows.
+/// A number with six figures or so.
 pub(crate) fn number(value: f64) -> String {
-    let size = value.abs();
-    match () {
-        () if value == 0.0 => "0".into(),
-        () if !(1e-4..1e7).contains(&size) => format!("{value:.5e}"),
-        () if size >= 1e5 => format!("{value:.1}"),
-        () if size >= 100.0 => format!("{value:.3}"),
-        () if size >= 1.0 => format!("{value:.5}"),
-        () => format!("{value:.7}"),
+    formatted(value, value)
+}
+
+/// Numbers under each other, all with the decimals that suit the largest.
+pub(crate) fn numbers(values: &[f64]) -> Vec<String> {
+    let largest = values.iter().fold(0.0, |a: f64, b| a.max(b.abs()));
+    values.iter().map(|value| formatted(*value, largest)).collect()
+}
+
+fn formatted(value: f64, largest: f64) -> String {
+    match largest.abs() {
+        0.0 => "0".into(),
+        size if !(1e-4..1e7).contains(&size) => format!("{value:.5e}"),
+        size if size >= 1e5 => format!("{value:.1}"),
+        size if size >= 100.0 => format!("{value:.3}"),
+        size if size >= 1.0 => format!("{value:.5}"),
+        _ => format!("{value:.7}"),
     }
 }
 

@@ -21,9 +21,6 @@ use crate::phrase::{about_file, about_rows, file_name};
 use crate::progress::Progress;
 use crate::summary::{Facts, json};
 
-/// Accumulators of p × p that exist at once when rows pass only once.
-const STREAM_SQUARES: usize = 10;
-
 /// Fits, writes and tells.
 pub(crate) fn run(args: &Fit) -> Result<Code> {
     let started = Instant::now();
@@ -105,8 +102,7 @@ fn fit_stream<M: FromSpectrum>(args: &Fit, schema: &Schema, mut stream: Stream) 
             args.solver.name()
         )));
     }
-    let needed = STREAM_SQUARES.saturating_mul(8).saturating_mul(p.saturating_mul(p));
-    if needed > args.budget.solver(0) {
+    if let Some(needed) = args.budget.too_many_for_moments(p) {
         return Err(Failure::usage(format!(
             "{file} passes only once, and the covariance of its {p} features needs about {} MiB; raise --memory, or give a plain file and a number of components",
             needed >> 20
@@ -214,12 +210,12 @@ fn text(summary: &Summary<'_>) -> String {
         Some(path) => path.clone(),
         None => "not kept; add -o model.covary to keep it".into(),
     };
-    let mut more = vec![("q because", summary.components_because.to_owned())];
+    let mut more = Vec::new();
     let lists = [("columns carried", &summary.carried), ("columns left out", &summary.left_out)];
     more.extend(lists.into_iter().filter(|(_, l)| !l.is_empty()).map(|(name, l)| (name, list(l))));
     more.push(("model file", kept));
     more.push(("seconds", format!("{:.3}", summary.seconds)));
-    summary.facts.text(more)
+    summary.facts.text(Some(summary.components_because), more)
 }
 
 fn list(columns: &[Column<'_>]) -> String {

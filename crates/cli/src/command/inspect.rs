@@ -58,7 +58,7 @@ fn loadings(model: &Model) -> &Mat<f64> {
 }
 
 fn model_text(saved: &SavedModel) -> Result<String> {
-    let facts = Facts::new(saved)?.text(vec![("features", names(&saved.features))]);
+    let facts = Facts::new(saved)?.text(None, vec![("features", names(&saved.features))]);
     Ok(format!("{facts}\n{}", loadings_text(saved)))
 }
 

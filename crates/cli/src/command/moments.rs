@@ -16,6 +16,13 @@ pub(super) fn run(args: &args::Moments) -> Result<Code> {
     let target = NewFile::create(&args.output)?;
     let reader = open(&args.data, &args.options)?;
     let schema = reader.schema().clone();
+    if let Some(needed) = args.budget.too_many_for_moments(schema.features.len()) {
+        return Err(Failure::usage(format!(
+            "the moments of {} need about {} MiB; raise --memory, or select columns",
+            count(schema.features.len(), "feature"),
+            needed >> 20
+        )));
+    }
     let moments = collect(args, reader).map_err(about_rows(&schema))?;
     target.write(&moments.to_bytes(&schema.features)?)?;
     let (rows, features) = (count(moments.rows(), "row"), count(moments.n_features(), "feature"));

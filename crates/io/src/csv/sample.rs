@@ -115,22 +115,47 @@ fn read_name(path: &Path, index: usize, field: &[u8]) -> Result<String> {
     }
 }
 
-/// A column is numeric unless a cell of the sample is neither number nor hole.
+/// What the cells of a column are, so far.
+#[derive(Default, Clone)]
+struct Tally {
+    numbers: usize,
+    texts: usize,
+    first_text: Option<String>,
+}
+
+impl Tally {
+    fn add(&mut self, row: usize, field: &[u8]) {
+        match cell::read(field) {
+            Cell::Number(_) => self.numbers += 1,
+            Cell::Hole => {}
+            Cell::Text => {
+                self.texts += 1;
+                self.first_text.get_or_insert_with(|| format!("row {row} says '{}'", cell::show(field)));
+            }
+        }
+    }
+
+    /// Text among more numbers is a mistake in a numeric column: it will be told when the cell is read.
+    fn kind(self) -> Kind {
+        match self.first_text {
+            Some(text) if self.texts >= self.numbers => Kind::Other(text),
+            _ => Kind::Double,
+        }
+    }
+}
+
+/// A column is numeric unless half of the cells of the sample, holes aside, are text.
 fn kinds(text: &[u8], whole: bool, n_columns: usize, delimiter: u8) -> Vec<Kind> {
-    let mut kinds = vec![Kind::Double; n_columns];
+    let mut tallies = vec![Tally::default(); n_columns];
     let (mut pos, mut rows) = (0, 0);
     while pos < text.len() && rows < SAMPLE_ROWS {
         let Some((record, end)) = fields::record(text, pos, delimiter) else { break };
         let cut_off = !whole && end == text.len() && text.last() != Some(&b'\n');
         if !cut_off && !fields::is_blank(&text[pos..end - usize::from(text[end - 1] == b'\n')]) {
             rows += 1;
-            for (kind, field) in kinds.iter_mut().zip(&record) {
-                if *kind == Kind::Double && cell::read(field) == Cell::Text {
-                    *kind = Kind::Other(format!("row {rows} says '{}'", cell::show(field)));
-                }
-            }
+            tallies.iter_mut().zip(&record).for_each(|(tally, field)| tally.add(rows, field));
         }
         pos = end;
     }
-    kinds
+    tallies.into_iter().map(Tally::kind).collect()
 }

@@ -1,0 +1,97 @@
+//! Help that a newcomer understands, and what is made from the flags.
+
+use crate::support::Place;
+
+const COMMANDS: [&str; 9] =
+    ["fit", "transform", "reconstruct", "score", "sample", "inspect", "moments", "merge", "demo"];
+
+#[test]
+fn the_first_page() {
+    let text = Place::new().ok(&["-h"]);
+    insta::assert_snapshot!(text.split("\nExit codes").next().unwrap(), @r"
+    Explain the covariance of a table of numbers with a few hidden variables
+
+    Usage: covary <COMMAND>
+
+    Commands:
+      fit          Fit a model to a table
+      transform    Latent coordinates of each row
+      reconstruct  Each row rebuilt from its latent coordinates
+      score        How well each row fits the model
+      sample       Draw new rows from a model
+      inspect      What is in a model, for people or as JSON
+      moments      Summarise one part of the data, to be merged with others
+      merge        Merge the moments of several parts of the data
+      demo         A tour of the whole command on data that the program carries
+      completions  Print completions for a shell
+      man          Print the man page, or write all pages to a folder
+      help         Print this message or the help of the given subcommand(s)
+
+    Options:
+      -h, --help     Print help (see more with '--help')
+      -V, --version  Print version
+    ");
+    assert!(text.contains("130 interrupted"));
+}
+
+#[test]
+fn every_command_has_help_and_examples() {
+    let place = Place::new();
+    for command in COMMANDS {
+        let text = place.ok(&[command, "--help"]);
+        assert!(text.contains("Usage: covary "), "{command}");
+        assert!(text.contains("Example") || command == "demo", "{command}");
+    }
+}
+
+#[test]
+fn the_documented_keys_are_the_keys() {
+    let place = Place::with_model();
+    let help = place.ok(&["fit", "--help"]);
+    let keys = help.split("Keys of --json:").nth(1).unwrap().replace(['\n', '.'], " ");
+    let mut documented: Vec<String> =
+        keys.split(',').map(|k| k.trim().split(' ').next().unwrap().to_owned()).collect();
+    let told = place.json(&["fit", "cross.csv", "--json"]);
+    let mut found: Vec<String> = told.as_object().unwrap().keys().cloned().collect();
+    documented.sort();
+    found.sort();
+    assert_eq!(documented, found);
+}
+
+#[test]
+fn usage_errors_exit_with_2() {
+    let place = Place::new();
+    place.write("x.csv", "a,b\n1,2\n3,5\n4,4\n");
+    let cases: [&[&str]; 10] = [
+        &[],
+        &["fly"],
+        &["fit"],
+        &["fit", "x.csv", "-q", "0"],
+        &["fit", "x.csv", "-q", "-3"],
+        &["fit", "x.csv", "-q", "auto"],
+        &["fit", "x.csv", "--model", "fa"],
+        &["fit", "x.csv", "--memory", "lots"],
+        &["fit", "x.csv", "--threads", "0"],
+        &["sample", "m.covary"],
+    ];
+    for args in cases {
+        assert_eq!(place.run(args).status.code(), Some(2), "{args:?}");
+    }
+    let text = String::from_utf8(place.run(&["fit", "x.csv", "-q", "auto"]).stderr).unwrap();
+    assert!(text.contains("such as 5") && text.contains("0.95"), "{text}");
+    let text = String::from_utf8(place.run(&["fit", "x.csv", "--model", "fa"]).stderr).unwrap();
+    assert!(text.contains("ppca") && text.contains("pca"), "{text}");
+}
+
+#[test]
+fn completions_and_man_pages_come_from_the_flags() {
+    let place = Place::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        assert!(place.ok(&["completions", shell]).contains("reconstruct"), "{shell}");
+    }
+    assert!(place.ok(&["man"]).contains(".TH covary"));
+    place.ok(&["man", "pages"]);
+    for command in COMMANDS {
+        assert!(place.path(&format!("pages/covary-{command}.1")).is_file(), "{command}");
+    }
+}

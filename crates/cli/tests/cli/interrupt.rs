@@ -1,0 +1,84 @@
+//! Ctrl-C: a usable model is written and marked, otherwise nothing; 130 either way.
+
+use std::io::Write;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use covary::linalg::Mat;
+
+use crate::support::{Place, noise, table_of};
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
+/// Waits a while; a process that does not end is a failure of its own.
+fn end(child: &mut Child) -> ExitStatus {
+    let started = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        if started.elapsed() > Duration::from_secs(60) {
+            child.kill().unwrap();
+            panic!("it did not stop");
+        }
+        sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn while_rows_are_awaited_nothing_is_written() {
+    for name in ["INT", "TERM"] {
+        let place = Place::new();
+        let mut command = place.command();
+        command.args(["fit", "-", "-o", "m.covary"]).stdin(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.as_mut().unwrap().write_all(b"a,b\n1,2\n3,4\n").unwrap();
+        sleep(Duration::from_millis(500));
+        signal(&child, name);
+        assert_eq!(end(&mut child).code(), Some(130), "{name}");
+        let output = child.wait_with_output().unwrap();
+        assert!(String::from_utf8_lossy(&output.stderr).contains("covary: interrupted"));
+        assert!(place.files().is_empty(), "{:?}", place.files());
+    }
+}
+
+#[test]
+fn a_usable_model_is_written_and_marked() {
+    let place = Place::new();
+    let mut draw = noise(8);
+    // Noise without directions: the iteration finds nothing to settle on.
+    table_of(&place, "noise.npy", &Mat::from_fn(30_000, 250, |_, _| draw()));
+    let args = "fit noise.npy -q 20 --solver krylov --tol 1e-15 --max-iter 100000 -o m.covary --json";
+    for delay in [1000, 3000, 9000, 27_000] {
+        let mut child = place.command().args(args.split(' ')).stdout(Stdio::piped()).spawn().unwrap();
+        sleep(Duration::from_millis(delay));
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+        signal(&child, "INT");
+        assert_eq!(end(&mut child).code(), Some(130));
+        if !place.path("m.covary").exists() {
+            continue; // too early: no pass was through yet
+        }
+        let told = place.json(&["inspect", "m.covary", "--json"]);
+        assert_eq!((told["stop"].as_str(), told["converged"].as_bool()), (Some("interrupted"), Some(false)));
+        assert!(place.ok(&["inspect", "m.covary"]).contains("interrupted after"));
+        return;
+    }
+    panic!("no pass was through after half a minute");
+}
+
+#[test]
+fn too_few_iterations_are_told_by_the_exit_code() {
+    let place = Place::new();
+    let mut draw = noise(8);
+    table_of(&place, "noise.npy", &Mat::from_fn(400, 80, |_, _| draw()));
+    let args = "fit noise.npy -q 3 --solver krylov --max-iter 2 -o m.covary";
+    let output = place.command().args(args.split(' ')).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8(output.stdout).unwrap().contains("--max-iter"));
+    let told = place.json(&["inspect", "m.covary", "--json"]);
+    assert_eq!((told["stop"].as_str(), told["passes"].as_u64()), (Some("iteration_limit"), Some(2)));
+}

@@ -1,0 +1,14 @@
+//! The command through its binary: what people type, what they get, and what happens when something is wrong.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod bad_input;
+mod bad_model;
+mod bad_place;
+mod commands;
+mod crash;
+mod formats;
+mod help;
+mod interrupt;
+mod moments;
+mod reproducible;
+mod support;
