@@ -359,3 +359,28 @@ impl From<Error> for covary::Error {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write_error(kind: io::ErrorKind) -> Error {
+        Error::write(Path::new("-"))(kind.into())
+    }
+
+    #[test]
+    fn a_reader_that_went_away_is_told_apart() {
+        assert!(write_error(io::ErrorKind::BrokenPipe).is_broken_pipe());
+        assert!(!write_error(io::ErrorKind::StorageFull).is_broken_pipe());
+        assert!(!Error::EmptySelection.is_broken_pipe());
+    }
+
+    #[test]
+    fn the_class_survives_the_way_through_the_core() {
+        let file = covary::Error::from(write_error(io::ErrorKind::StorageFull));
+        assert_eq!(file.class(), ErrorClass::File);
+        assert_eq!(file.to_string(), "cannot write standard output: the disk is full");
+        assert_eq!(covary::Error::from(Error::EmptySelection).class(), ErrorClass::Usage);
+        assert!(matches!(covary::Error::from(Error::Core(covary::Error::NoRows)), covary::Error::NoRows));
+    }
+}

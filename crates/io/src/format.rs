@@ -29,7 +29,7 @@ pub enum Format {
     Parquet,
     /// The Arrow IPC file format, also known as Feather.
     Arrow,
-    /// NumPy's array file.
+    /// The array file of `NumPy`.
     Npy,
 }
 

@@ -1,7 +1,5 @@
 //! Whole files in memory: one owned table when it fits, nothing lost when it does not.
 
-use std::sync::Arc;
-
 use covary::data::{Block, Cells, Chunk, Order, Real, Table};
 use covary::linalg::MatRef;
 use rayon::prelude::*;
@@ -122,7 +120,7 @@ fn table<T: Cell>(schema: &Schema, cells: Vec<T>, weights: Vec<f64>) -> Result<T
 
 /// A stream is read until it ends or memory does; then what was read goes back in front.
 pub(crate) fn stream(
-    schema: Arc<Schema>,
+    schema: &Schema,
     mut stream: Stream,
     limit: usize,
     on_rows: &(dyn Fn(usize) + Sync),
@@ -139,14 +137,14 @@ pub(crate) fn stream(
         weights.extend_from_slice(chunk.weights().unwrap_or_default());
         sizes.push(chunk.nrows());
         on_rows(chunk.nrows());
-        if bytes(&schema, sizes.iter().sum()) > limit {
-            stream.put_back(split(&schema, cells, weights, &sizes)?.into_iter());
+        if bytes(schema, sizes.iter().sum()) > limit {
+            stream.put_back(split(schema, cells, weights, &sizes)?.into_iter());
             return Ok(Loaded::Stream(stream));
         }
     }
     match sizes.is_empty() {
         true => Err(Error::NoRows { path: schema.path.clone() }),
-        false => table(&schema, cells, weights).map(Loaded::Table),
+        false => table(schema, cells, weights).map(Loaded::Table),
     }
 }
 

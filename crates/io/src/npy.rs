@@ -1,4 +1,4 @@
-//! NumPy's array file as a grid: rows or columns read at their place, numbers of any width and byte order.
+//! The array file of `NumPy` as a grid: rows or columns read at their place, numbers of any width and byte order.
 
 use std::fs::File;
 use std::io::Seek;

@@ -72,18 +72,18 @@ impl RowSource for Grid {
 
 /// The chunks of a grid one after another.
 struct GridFeed {
-    grid: Grid,
+    chunks: Arc<dyn Chunks>,
     next: usize,
 }
 
 impl Feed for GridFeed {
     fn next_job(&mut self, carried: bool) -> Result<Option<Job>> {
         let index = self.next;
-        if index == self.grid.chunks.n_chunks() {
+        if index == self.chunks.n_chunks() {
             return Ok(None);
         }
         self.next += 1;
-        let chunks = Arc::clone(&self.grid.chunks);
+        let chunks = Arc::clone(&self.chunks);
         Ok(Some(Box::new(move || chunks.read(index, carried))))
     }
 }
@@ -206,17 +206,17 @@ impl Reader {
     pub fn load_watched(self, memory_limit: usize, on_rows: &(dyn Fn(usize) + Sync)) -> Result<Loaded> {
         match self.grid() {
             Some(grid) => load::grid(grid, memory_limit, on_rows),
-            None => load::stream(Arc::clone(&self.schema), self.stream(), memory_limit, on_rows),
+            None => {
+                let schema = Arc::clone(&self.schema);
+                load::stream(&schema, self.stream(), memory_limit, on_rows)
+            }
         }
     }
 
     fn feed(self) -> Box<dyn Feed> {
-        match (self.grid(), self.access) {
-            (Some(grid), _) => Box::new(GridFeed { grid, next: 0 }),
-            (None, Access::Stream(feed)) => feed,
-            (None, Access::Grid(chunks)) => {
-                Box::new(GridFeed { grid: Grid { schema: self.schema, chunks }, next: 0 })
-            }
+        match self.access {
+            Access::Grid(chunks) => Box::new(GridFeed { chunks, next: 0 }),
+            Access::Stream(feed) => feed,
         }
     }
 

@@ -249,7 +249,7 @@ impl Plan {
             () if self.weights == Some(index) => return Role::Weight,
             () if self.id == Some(index) => Ok(CarriedBecause::Id),
             () if self.dropped[index] => Err(LeftOutBecause::Dropped),
-            () if self.wanted.is_some() && !(self.for_model && !numeric) => Err(LeftOutBecause::NotSelected),
+            () if self.wanted.is_some() && (numeric || !self.for_model) => Err(LeftOutBecause::NotSelected),
             () => Ok(CarriedBecause::NotNumeric),
         };
         let name = column.name.clone();

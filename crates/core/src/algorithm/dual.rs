@@ -6,17 +6,15 @@ use super::Components;
 use super::eigen::decompose;
 use crate::data::{Chunk, Real, Table, with_view};
 use crate::error::{Error, Result};
-use crate::evidence::Gram;
+use crate::evidence::{Gram, PANEL, ShiftedBlock};
 use crate::linalg::{Eigen, Mat, MatRef, set_product};
 use crate::model::{RawSpectrum, Spectrum};
-
-/// Features that are carried over at once.
-const PANEL: usize = 256;
 
 /// The spectrum of a table by its Gram matrix: uᵢ = Xᵀvᵢ/‖Xᵀvᵢ‖.
 pub(crate) fn solve(table: &Table<'_>, components: Components, seed: u64) -> Result<Spectrum> {
     let (n, p) = table.shape();
-    components.check_possible(n, p)?;
+    let counted = |w: &[f64]| w.iter().filter(|w| **w > 0.0).count();
+    components.check_possible(table.weights().map_or(n, counted), p)?;
     let chunk = table.whole();
     let Gram { rows, weight, mean, products } = Gram::of(&chunk)?;
     let total_variance = (0..n).map(|i| products[(i, i)]).sum::<f64>() / weight;
@@ -33,28 +31,18 @@ pub(crate) fn solve(table: &Table<'_>, components: Components, seed: u64) -> Res
 
 /// Orthonormal directions Xᵀv of the features (p × q), X the centred and weighted rows.
 fn carry_over(chunk: &Chunk<'_>, mean: &[f64], v: MatRef<'_, f64>) -> Mat<f64> {
-    let root: Vec<f64> = (0..chunk.nrows()).map(|i| chunk.weights().map_or(1.0, |w| w[i].sqrt())).collect();
-    let weighted = Mat::from_fn(v.nrows(), v.ncols(), |i, j| v[(i, j)] * root[i]); // √w v (n × q)
     let mut u = Mat::zeros(mean.len(), v.ncols());
     u.par_row_chunks_mut(PANEL).enumerate().for_each(|(k, out)| {
         let start = k * PANEL;
         let means = &mean[start..start + out.nrows()];
         with_view!(chunk.cells(), x => {
-            let panel = deviations(x.subcols(start, out.nrows()), means); // (features × n)
-            set_product(out, panel.as_ref(), weighted.as_ref());
+            let panel = x.subcols(start, means.len()); // (n × features)
+            let mut block = ShiftedBlock::new(panel.nrows(), means, 1.0, panel);
+            let centred = block.fill(panel, chunk.weights());
+            Real::with_wide(centred, |centred| set_product(out, centred.transpose(), v));
         });
     });
     orthonormal_columns(u)
-}
-
-/// Deviations from the means with features in the rows.
-fn deviations<T: Real>(panel: MatRef<'_, T>, means: &[f64]) -> Mat<f64> {
-    let mut out = Mat::zeros(panel.ncols(), panel.nrows());
-    for (i, mut column) in out.col_iter_mut().enumerate() {
-        let cells = panel.row(i).iter().zip(means);
-        column.as_mut().iter_mut().zip(cells).for_each(|(o, (x, m))| *o = x.to_f64() - m);
-    }
-    out
 }
 
 /// Unit columns; those of small eigenvalues have lost some orthogonality to the large ones and get it back.

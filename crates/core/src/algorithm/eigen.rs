@@ -3,9 +3,8 @@
 use super::Components;
 use crate::error::{Error, Result};
 use crate::evidence::Moments;
-use crate::linalg::{Eigen, Mat, MatRef, leading_eigen, symmetric_eigen};
-use crate::model::RawSpectrum;
-use crate::model::Spectrum;
+use crate::linalg::{Eigen, MatRef, leading_eigen, symmetric_eigen};
+use crate::model::{RawSpectrum, Spectrum};
 
 /// Below this size the whole decomposition is as fast as the leading part.
 const SMALL: usize = 96;
@@ -34,13 +33,10 @@ pub(crate) fn solve(moments: &Moments, components: Components, seed: u64) -> Res
 /// The leading pairs when a count is asked for and they are few, else all.
 pub(super) fn decompose(matrix: MatRef<'_, f64>, components: Components, seed: u64) -> Result<Eigen> {
     let n = matrix.nrows();
-    if let Some(q) = components.count().filter(|q| n > SMALL && 6 * q < n) {
-        if let Some(found) = leading_eigen(matrix, q, seed)? {
-            return Ok(found);
-        }
-    }
-    if n == 0 {
-        return Ok(Eigen { values: Vec::new(), vectors: Mat::zeros(0, 0) });
+    if let Some(q) = components.count().filter(|q| n > SMALL && 6 * q < n)
+        && let Some(found) = leading_eigen(matrix, q, seed)?
+    {
+        return Ok(found);
     }
     symmetric_eigen(matrix)
 }

@@ -1,7 +1,7 @@
 //! The centred matrix itself decomposed: small variances keep their relative accuracy, at the price of a copy.
 
 use super::Components;
-use crate::data::{Real, Table, with_view};
+use crate::data::Table;
 use crate::error::{Error, Result};
 use crate::evidence::center_of;
 use crate::linalg::{Mat, MatRef, power_of_two, right_singular};
@@ -13,7 +13,7 @@ pub(crate) fn solve(table: &Table<'_>, components: Components) -> Result<Spectru
     let (rows, weight, mean) = center_of(&chunk)?;
     let p = mean.len();
     components.check_possible(rows, p)?;
-    let mut centred = with_view!(chunk.cells(), v => centre(v, &mean, chunk.weights())); // (n × p)
+    let mut centred = chunk.with_wide(|v| centre(v, &mean, chunk.weights())); // (n × p)
     let unit = power_of_two(centred.norm_max());
     centred.col_iter_mut().for_each(|c| c.iter_mut().for_each(|x| *x /= unit));
     let (singular, vectors) = right_singular(centred.as_ref())?;
@@ -29,7 +29,7 @@ pub(crate) fn solve(table: &Table<'_>, components: Components) -> Result<Spectru
 }
 
 /// √w (x − m) (n × p).
-fn centre<T: Real>(view: MatRef<'_, T>, mean: &[f64], weights: Option<&[f64]>) -> Mat<f64> {
+fn centre(view: MatRef<'_, f64>, mean: &[f64], weights: Option<&[f64]>) -> Mat<f64> {
     let root: Vec<f64> = (0..view.nrows()).map(|i| weights.map_or(1.0, |w| w[i].sqrt())).collect();
-    Mat::from_fn(view.nrows(), view.ncols(), |i, j| (view[(i, j)].to_f64() - mean[j]) * root[i])
+    Mat::from_fn(view.nrows(), view.ncols(), |i, j| (view[(i, j)] - mean[j]) * root[i])
 }

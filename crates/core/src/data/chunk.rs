@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::error::{Cell, Error, Result};
-use crate::linalg::MatRef;
+use crate::linalg::{Mat, MatRef};
 
 /// Order of the cells of an owned block in its buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub trait Real: crate::linalg::RealField + Copy + Send + Sync + PartialOrd + 'st
     fn to_f64(self) -> f64;
     /// The nearest value of this type.
     fn from_f64(value: f64) -> Self;
+    /// Calls `f` with the cells in double precision, copied only when they are not.
+    fn with_wide<R>(view: MatRef<'_, Self>, f: impl FnOnce(MatRef<'_, f64>) -> R) -> R;
 }
 
 impl Real for f64 {
@@ -30,6 +32,9 @@ impl Real for f64 {
     #[inline(always)]
     fn from_f64(value: f64) -> Self {
         value
+    }
+    fn with_wide<R>(view: MatRef<'_, Self>, f: impl FnOnce(MatRef<'_, f64>) -> R) -> R {
+        f(view)
     }
 }
 
@@ -42,6 +47,9 @@ impl Real for f32 {
     #[allow(clippy::cast_possible_truncation, reason = "rounding to the narrower type is the point")]
     fn from_f64(value: f64) -> Self {
         value as f32
+    }
+    fn with_wide<R>(view: MatRef<'_, Self>, f: impl FnOnce(MatRef<'_, f64>) -> R) -> R {
+        f(Mat::from_fn(view.nrows(), view.ncols(), |i, j| view[(i, j)].to_f64()).as_ref())
     }
 }
 
@@ -195,6 +203,11 @@ impl<'a> Chunk<'a> {
     /// Number of features.
     pub fn ncols(&self) -> usize {
         self.cells.shape().1
+    }
+
+    /// Calls `f` with the cells in double precision, copied only when they are not.
+    pub(crate) fn with_wide<R>(&self, f: impl FnOnce(MatRef<'_, f64>) -> R) -> R {
+        with_view!(&self.cells, view => Real::with_wide(view, f))
     }
 
     /// The error that fits the first cell that is not finite (row by row), if there is one.

@@ -6,7 +6,7 @@ use super::{Cells, Chunk, RowSource};
 use crate::error::{Error, Result};
 
 /// Rows of a chunk. Large enough that merging chunks costs nothing, small enough to share among many threads.
-const CHUNK_ROWS: usize = 2048;
+const CHUNK_ROWS: usize = 4096;
 
 /// Rows in memory, borrowed or owned, with optional weights and names.
 #[derive(Debug, Clone)]

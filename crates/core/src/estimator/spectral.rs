@@ -169,6 +169,7 @@ impl<M: FromSpectrum> Spectral<M> {
     fn run(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Fit<M>> {
         let started = Instant::now();
         self.components.check()?;
+        control.check()?; // whole-matrix solvers do not ask again
         let p = source.n_features();
         if p == 0 {
             return Err(Error::NoFeatures);

@@ -15,7 +15,7 @@ pub(super) struct Center {
     pub(super) mean: Vec<f64>,
 }
 
-/// What a merge adds to a second moment: `factor · difference · differenceᵀ` [CGL83].
+/// What a merge adds to a second moment: `factor · difference · differenceᵀ` \[CGL83\].
 pub(super) struct Between {
     pub(super) factor: f64,
     pub(super) difference: Vec<f64>,

@@ -1,15 +1,15 @@
 //! Inner products of the centred rows with each other: the n × n side of the data, for n < p.
 
-use rayon::prelude::*;
-
-use crate::data::{Chunk, Real, with_view};
+use super::moments::{Precision, Products};
+use super::shifted::{Block, provisional_mean};
+use crate::data::{Chunk, with_view};
 use crate::error::{Error, Result};
-use crate::linalg::{Mat, MatRef, lower_crossproduct, mirror_lower};
+use crate::linalg::{Mat, MatRef, mirror_lower};
 
-/// Features whose centred values are held at once.
-const PANEL: usize = 256;
+/// Features that are held at once, for all rows.
+pub(crate) const PANEL: usize = 64;
 /// Panels that one task adds up before results are merged: fixes the order of the sums.
-const PANELS_PER_TASK: usize = 8;
+const PANELS_PER_TASK: usize = 32;
 
 /// The Gram matrix of centred, weighted rows: entry (i, k) is √wᵢwₖ (xᵢ − m)ᵀ(xₖ − m).
 ///
@@ -34,28 +34,44 @@ impl Gram {
     /// When a cell is not finite; the error names it.
     pub fn of(chunk: &Chunk<'_>) -> Result<Self> {
         let gram = with_view!(chunk.cells(), view => Self::of_view(view, chunk.weights()));
-        let n = gram.products.nrows();
-        if (0..n).any(|i| !gram.products[(i, i)].is_finite()) {
-            return Err(chunk.explain_not_finite("a covariance").unwrap_or(Error::Scale));
+        if gram.is_finite() {
+            return Ok(gram);
         }
-        Ok(gram)
+        if let Some(error) = chunk.explain_not_finite("a covariance") {
+            return Err(error);
+        }
+        // Single-precision rows whose squares leave its range.
+        let gram = chunk.with_wide(|view| Self::of_view(view, chunk.weights()));
+        if gram.is_finite() { Ok(gram) } else { Err(Error::Scale) }
     }
 
-    fn of_view<T: Real>(view: MatRef<'_, T>, weights: Option<&[f64]>) -> Self {
+    fn of_view<T: Precision>(view: MatRef<'_, T>, weights: Option<&[f64]>) -> Self {
         let (n, p) = (view.nrows(), view.ncols());
+        let shift = provisional_mean(view);
+        let unit = T::unit(view, &shift);
         let starts: Vec<usize> = (0..p).step_by(PANEL * PANELS_PER_TASK).collect();
-        let (mean, mut products) = tree(&starts, &|start| {
+        let (offset, products) = tree(&starts, &|start| {
             let end = (start + PANEL * PANELS_PER_TASK).min(p);
-            task(view.subcols(start, end - start), weights)
+            task(view.subcols(start, end - start), weights, &shift[start..end], unit)
         })
         .unwrap_or_else(|| (Vec::new(), Mat::zeros(n, n)));
-        mirror_lower(&mut products);
-        let rows = weights.map_or(n, |w| w.iter().filter(|w| **w > 0.0).count());
+        let roots: Vec<f64> = (0..n).map(|i| weights.map_or(1.0, |w| w[i].sqrt())).collect();
         let weight = weights.map_or(n as f64, |w| w.iter().sum());
-        Self { rows, weight, mean, products }
+        Self {
+            rows: weights.map_or(n, |w| w.iter().filter(|w| **w > 0.0).count()),
+            weight,
+            mean: shift.iter().zip(offset).map(|(s, d)| s + d / weight).collect(),
+            products: recentred(products, &roots, weight),
+        }
+    }
+
+    fn is_finite(&self) -> bool {
+        (0..self.products.nrows()).all(|i| self.products[(i, i)].is_finite())
+            && self.mean.iter().all(|m| m.is_finite())
     }
 }
 
+/// Sums of the shifted features, and their share of the inner products.
 type Part = (Vec<f64>, Mat<f64>);
 
 /// Sums the tasks over a fixed binary tree, so that rounding does not depend on the threads.
@@ -66,54 +82,41 @@ fn tree(starts: &[usize], f: &(impl Fn(usize) -> Part + Sync)) -> Option<Part> {
         _ => {
             let (left, right) = starts.split_at(starts.len() / 2);
             let (a, b) = rayon::join(|| tree(left, f), || tree(right, f));
-            let ((mut mean, mut products), (more, added)) = (a?, b?);
-            mean.extend(more);
+            let ((mut sums, mut products), (more, added)) = (a?, b?);
+            sums.extend(more);
             products += added;
-            Some((mean, products))
+            Some((sums, products))
         }
     }
 }
 
-/// Means of some features and their share of the inner products.
-fn task<T: Real>(view: MatRef<'_, T>, weights: Option<&[f64]>) -> Part {
+fn task<T: Precision>(view: MatRef<'_, T>, weights: Option<&[f64]>, shift: &[f64], unit: f64) -> Part {
     let (n, p) = (view.nrows(), view.ncols());
-    let mut products = Mat::zeros(n, n);
-    let mut means = Vec::with_capacity(p);
+    let mut products = T::Products::new(n, unit);
+    let mut sums = Vec::with_capacity(p);
     for start in (0..p).step_by(PANEL) {
-        let panel = view.subcols(start, PANEL.min(p - start));
-        let mut centred = widened(panel); // (features × n)
-        means.extend(centre_features(&mut centred, weights));
-        lower_crossproduct(products.as_mut(), centred.as_ref(), true);
+        let end = (start + PANEL).min(p);
+        let mut block = Block::new(n, &shift[start..end], unit, view);
+        products.add(block.fill(view.subcols(start, end - start), weights).transpose());
+        sums.extend(block.sum().map(|s| s * unit));
     }
-    (means, products)
+    (sums, products.finish())
 }
 
-/// A double-precision copy with the rows of the panel in its columns.
-fn widened<T: Real>(panel: MatRef<'_, T>) -> Mat<f64> {
-    let mut out = Mat::zeros(panel.ncols(), panel.nrows());
-    for (i, mut column) in out.col_iter_mut().enumerate() {
-        column.as_mut().iter_mut().zip(panel.row(i).iter()).for_each(|(o, x)| *o = x.to_f64());
+/// Moves the origin of inner products K = X Xᵀ (lower triangle, rows carry √w) to the weighted mean.
+///
+/// With r = √w and v = K r / n: K − v rᵀ − r vᵀ + (rᵀv / n) r rᵀ.
+fn recentred(mut products: Mat<f64>, roots: &[f64], weight: f64) -> Mat<f64> {
+    mirror_lower(&mut products);
+    let n = roots.len();
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let v: Vec<f64> = (0..n).map(|i| dot(products.col_as_slice(i), roots) / weight).collect();
+    let between = dot(roots, &v) / weight;
+    for (j, (root, along)) in roots.iter().zip(&v).enumerate() {
+        let column = products.col_as_slice_mut(j).iter_mut();
+        let terms = roots.iter().zip(&v);
+        column.zip(terms).for_each(|(k, (r, v))| *k += r * (between * root - along) - v * root);
     }
-    out
-}
-
-/// Subtracts each feature's weighted mean and multiplies rows by √w; the means come back.
-fn centre_features(features: &mut Mat<f64>, weights: Option<&[f64]>) -> Vec<f64> {
-    let (p, n) = (features.nrows(), features.ncols());
-    let total: f64 = weights.map_or(n as f64, |w| w.iter().sum());
-    let weight = |i: usize| weights.map_or(1.0, |w| w[i]);
-    // Around the first row: a large common value must not swallow the differences.
-    let first: Vec<f64> = (0..p).map(|j| features[(j, 0)]).collect();
-    let mut offset = vec![0.0; p];
-    for i in 0..n {
-        let (w, column) = (weight(i) / total, features.col(i));
-        let terms = column.iter().zip(&first);
-        offset.iter_mut().zip(terms).for_each(|(o, (x, f))| *o += w * (x - f));
-    }
-    let mean: Vec<f64> = first.iter().zip(&offset).map(|(f, o)| f + o).collect();
-    features.par_col_iter_mut().with_min_len(n).enumerate().for_each(|(i, column)| {
-        let root = weight(i).sqrt();
-        column.iter_mut().zip(&mean).for_each(|(x, m)| *x = (*x - m) * root);
-    });
-    mean
+    mirror_lower(&mut products); // exactly symmetric
+    products
 }

@@ -10,7 +10,9 @@ mod sketch;
 pub(crate) use center::center_of;
 pub use gather::{gather, gather_stream};
 pub use gram::Gram;
+pub(crate) use gram::PANEL;
 pub use moments::Moments;
+pub(crate) use shifted::Block as ShiftedBlock;
 pub use sketch::Sketch;
 
 use crate::data::Chunk;

@@ -95,11 +95,9 @@ impl Moments {
         let p = view.ncols();
         let shift = provisional_mean(view);
         let unit = T::unit(view, &shift);
-        let mut scatter = Mat::zeros(p, p);
-        let mut scratch = T::scratch(p);
-        let sum = for_each_block(view, weights, &shift, unit, |block| {
-            T::add_crossproduct(&mut scatter, block, unit, &mut scratch);
-        });
+        let mut products = T::Products::new(p, unit);
+        let sum = for_each_block(view, weights, &shift, unit, |block| products.add(block));
+        let mut scatter = products.finish();
         let (center, offset) = Center::from_shifted(&sum, &shift);
         add_outer(&mut scatter, -center.weight, &offset);
         Self { center, scatter }
@@ -112,42 +110,88 @@ impl Moments {
 }
 
 /// What differs between single and double precision when rows are squared.
-trait Precision: Real {
+pub(super) trait Precision: Real {
+    /// Where products are added up.
+    type Products: Products<Self>;
     /// Unit in which deviations are squared.
     fn unit(view: MatRef<'_, Self>, shift: &[f64]) -> f64;
-    /// Room for a product in this precision.
-    fn scratch(p: usize) -> Mat<Self>;
-    /// `scatter += unit² · blockᵀ block`, lower triangle.
-    fn add_crossproduct(scatter: &mut Mat<f64>, block: MatRef<'_, Self>, unit: f64, scratch: &mut Mat<Self>);
+}
+
+/// The sum of `unit² · blockᵀ block` over blocks, lower triangle.
+pub(super) trait Products<T> {
+    fn new(p: usize, unit: f64) -> Self;
+    fn add(&mut self, block: MatRef<'_, T>);
+    fn finish(self) -> Mat<f64>;
 }
 
 impl Precision for f64 {
+    type Products = Mat<f64>;
     fn unit(_: MatRef<'_, Self>, _: &[f64]) -> f64 {
         1.0
     }
-    fn scratch(_: usize) -> Mat<Self> {
-        Mat::new()
+}
+
+impl Products<f64> for Mat<f64> {
+    fn new(p: usize, _: f64) -> Self {
+        Self::zeros(p, p)
     }
-    fn add_crossproduct(scatter: &mut Mat<f64>, block: MatRef<'_, Self>, _: f64, _: &mut Mat<Self>) {
-        lower_crossproduct(scatter.as_mut(), block, true);
+    fn add(&mut self, block: MatRef<'_, f64>) {
+        lower_crossproduct(self.as_mut(), block, true);
+    }
+    fn finish(self) -> Mat<f64> {
+        self
     }
 }
 
 impl Precision for f32 {
+    type Products = SingleProducts;
     fn unit(view: MatRef<'_, Self>, shift: &[f64]) -> f64 {
         provisional_unit(view, shift)
     }
-    fn scratch(p: usize) -> Mat<Self> {
-        Mat::zeros(p, p)
+}
+
+/// Products of some hundred rows in single precision, then added to the total in double.
+pub(super) struct SingleProducts {
+    single: Mat<f32>,
+    rows: usize,
+    double: Mat<f64>,
+    square: f64, // unit²
+}
+
+/// Rows that are added up in single precision: rounding stays at the level of the cells'.
+const SINGLE_ROWS: usize = 512;
+
+impl Products<f32> for SingleProducts {
+    fn new(p: usize, unit: f64) -> Self {
+        Self { single: Mat::zeros(p, p), rows: 0, double: Mat::zeros(p, p), square: unit * unit }
     }
-    fn add_crossproduct(scatter: &mut Mat<f64>, block: MatRef<'_, Self>, unit: f64, scratch: &mut Mat<Self>) {
-        lower_crossproduct(scratch.as_mut(), block, false);
-        let square = unit * unit;
-        for j in 0..scatter.ncols() {
-            let from = scratch.col(j).subrows(j, scratch.nrows() - j);
-            let to = scatter.col_mut(j).subrows_mut(j, from.nrows());
-            to.iter_mut().zip(from.iter()).for_each(|(t, f)| *t += f64::from(*f) * square);
+
+    fn add(&mut self, block: MatRef<'_, f32>) {
+        if self.rows + block.nrows() > SINGLE_ROWS {
+            self.flush();
         }
+        lower_crossproduct(self.single.as_mut(), block, self.rows > 0);
+        self.rows += block.nrows();
+    }
+
+    fn finish(mut self) -> Mat<f64> {
+        self.flush();
+        self.double
+    }
+}
+
+impl SingleProducts {
+    fn flush(&mut self) {
+        if self.rows == 0 {
+            return;
+        }
+        let (square, arch) = (self.square, pulp::Arch::new());
+        for j in 0..self.double.ncols() {
+            let to = &mut self.double.col_as_slice_mut(j)[j..];
+            let from = &self.single.col_as_slice(j)[j..];
+            arch.dispatch(|| to.iter_mut().zip(from).for_each(|(t, f)| *t += f64::from(*f) * square));
+        }
+        self.rows = 0;
     }
 }
 
@@ -158,8 +202,7 @@ fn add_outer(a: &mut Mat<f64>, factor: f64, v: &[f64]) {
     }
     for j in 0..v.len() {
         let along = factor * v[j];
-        let column = a.col_mut(j).subrows_mut(j, v.len() - j);
-        column.iter_mut().zip(&v[j..]).for_each(|(a, v)| *a += along * v);
+        a.col_as_slice_mut(j)[j..].iter_mut().zip(&v[j..]).for_each(|(a, v)| *a += along * v);
     }
 }
 
@@ -176,7 +219,8 @@ impl Accumulator for Moments {
             if let Some(error) = chunk.explain_not_finite("a covariance") {
                 return Err(error);
             }
-            part = Self::of_wide(chunk);
+            // Single-precision rows whose squares leave its range.
+            part = chunk.with_wide(|view| Self::of_view(view, chunk.weights()));
             if !part.is_finite() {
                 return Err(Error::Scale);
             }
@@ -187,22 +231,14 @@ impl Accumulator for Moments {
 
     fn merge(&mut self, other: &Self) {
         let between = self.center.merge(&other.center);
+        let arch = pulp::Arch::new();
         for j in 0..self.n_features() {
-            let n = self.n_features() - j;
-            let column = self.scatter.col_mut(j).subrows_mut(j, n);
-            let added = other.scatter.col(j).subrows(j, n);
-            let along = between.factor * between.difference[j];
-            let difference = &between.difference[j..];
-            column.iter_mut().zip(added.iter().zip(difference)).for_each(|(a, (b, d))| *a += b + along * d);
+            let sum = &mut self.scatter.col_as_slice_mut(j)[j..];
+            let (added, d) = (&other.scatter.col_as_slice(j)[j..], &between.difference[j..]);
+            let along = between.factor * d[0];
+            arch.dispatch(|| {
+                sum.iter_mut().zip(added).zip(d).for_each(|((a, b), d)| *a += b + along * d);
+            });
         }
-    }
-}
-
-impl Moments {
-    /// The same in double precision throughout, for single-precision rows whose squares leave their range.
-    fn of_wide(chunk: &Chunk<'_>) -> Self {
-        let (n, p) = (chunk.nrows(), chunk.ncols());
-        let wide = Mat::from_fn(n, p, |i, j| chunk.cells().get(i, j));
-        Self::of_view(wide.as_ref(), chunk.weights())
     }
 }

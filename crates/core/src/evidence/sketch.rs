@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Accumulator;
 use super::center::Center;
 use super::shifted::{ShiftedSum, for_each_block, provisional_mean};
-use crate::data::{Cells, Chunk};
+use crate::data::Chunk;
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef, add_product, set_product};
 
@@ -120,15 +120,8 @@ impl Accumulator for Sketch {
         if chunk.ncols() != self.block.nrows() {
             return Err(Error::FeatureCount { expected: self.block.nrows(), found: chunk.ncols() });
         }
-        let part = match chunk.cells() {
-            Cells::F64(cells) => Self::of_view(&self.block, cells.view(), chunk.weights()),
-            // The iteration cannot converge in single precision.
-            Cells::F32(cells) => {
-                let view = cells.view();
-                let wide = Mat::from_fn(view.nrows(), view.ncols(), |i, j| f64::from(view[(i, j)]));
-                Self::of_view(&self.block, wide.as_ref(), chunk.weights())
-            }
-        };
+        // In double precision always: the iteration cannot converge in single.
+        let part = chunk.with_wide(|view| Self::of_view(&self.block, view, chunk.weights()));
         if !part.trace.is_finite() {
             return Err(chunk.explain_not_finite("a covariance").unwrap_or(Error::Scale));
         }

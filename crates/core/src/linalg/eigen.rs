@@ -19,6 +19,9 @@ pub struct Eigen {
 /// All eigenvalues and vectors of the symmetric matrix whose lower triangle is given.
 pub(crate) fn symmetric_eigen(lower: MatRef<'_, f64>) -> Result<Eigen> {
     let n = lower.nrows();
+    if n == 0 {
+        return Ok(Eigen { values: Vec::new(), vectors: Mat::zeros(0, 0) });
+    }
     let unit = power_of_two(max_abs_lower(lower));
     let scaled = Mat::from_fn(n, n, |i, j| if i >= j { lower[(i, j)] / unit } else { 0.0 });
     let mut values = Diag::zeros(n);

@@ -1,6 +1,6 @@
 //! The leading eigenpairs of a large symmetric matrix that is known only by its products with blocks of vectors.
 //!
-//! Block Krylov iteration with Rayleigh–Ritz [MM15], grown by the residuals of the Ritz vectors and restarted from them
+//! Block Krylov iteration with Rayleigh–Ritz \[MM15\], grown by the residuals of the Ritz vectors and restarted from them
 //! when the basis gets too large: in exact arithmetic the same subspace as thick-restart block Lanczos. The matrix is
 //! multiplied by whoever holds it: [`leading_eigen`] for a matrix in memory, a pass over rows for data.
 
@@ -87,7 +87,7 @@ impl BlockKrylov {
             residual.col_mut(j).iter_mut().zip(x.iter()).for_each(|(r, x)| *r -= theta * x);
         }
         let step = self.judge(&small.values, &residual);
-        self.plan_next(&small.values[..keep], &ritz, ritz_image, residual, step.done);
+        self.plan_next(&small.values[..keep], &ritz, ritz_image, &residual, step.done);
         let wanted = self.wanted.min(keep);
         self.found = Some(Eigen {
             values: small.values[..wanted].to_vec(),
@@ -134,7 +134,7 @@ impl BlockKrylov {
         values: &[f64],
         ritz: &Mat<f64>,
         ritz_image: Mat<f64>,
-        residual: Mat<f64>,
+        residual: &Mat<f64>,
         done: bool,
     ) {
         if done {
@@ -233,11 +233,11 @@ mod tests {
             (0..120).map(|i| if i < 4 { 50.0 - 9.0 * i as f64 } else { 1.0 / (1 + i) as f64 }).collect();
         let a = with_spectrum(&values);
         let found = leading_eigen(a.as_ref(), 4, 0).unwrap().expect("converges");
-        for j in 0..4 {
-            assert!((found.values[j] - values[j]).abs() < 1e-12 * 50.0);
+        for (j, value) in values[..4].iter().enumerate() {
+            assert!((found.values[j] - value).abs() < 1e-12 * 50.0);
             let image = &a * found.vectors.col(j);
             let error =
-                (0..120).map(|i| (image[i] - values[j] * found.vectors[(i, j)]).abs()).fold(0.0, f64::max);
+                (0..120).map(|i| (image[i] - value * found.vectors[(i, j)]).abs()).fold(0.0, f64::max);
             assert!(error < 1e-10, "pair {j}: {error}");
         }
     }
@@ -246,9 +246,7 @@ mod tests {
     fn gives_up_on_a_flat_spectrum() {
         let values: Vec<f64> = (0..80).map(|i| 1.0 + 1e-3 * (80 - i) as f64).collect();
         if let Some(found) = leading_eigen(with_spectrum(&values).as_ref(), 10, 0).unwrap() {
-            for j in 0..10 {
-                assert!((found.values[j] - values[j]).abs() < 1e-10);
-            }
+            found.values.iter().zip(&values).for_each(|(a, b)| assert!((a - b).abs() < 1e-10));
         }
     }
 

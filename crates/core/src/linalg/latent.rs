@@ -1,6 +1,6 @@
 //! Low rank plus diagonal: everything about `W Wᵀ + s D` through one q × q factor, including the limit s → 0.
 //!
-//! With `A = D^-½ W` (p × q) and `G = AᵀA`, [TB99, eq. 6] and Woodbury's identity need only `M = s I + G`:
+//! With `A = D^-½ W` (p × q) and `G = AᵀA`, \[TB99, eq. 6\] and Woodbury's identity need only `M = s I + G`:
 //! the posterior of z given the scaled deviation e is N(M⁻¹Aᵀe, s M⁻¹), and log |WWᵀ + sD| = log |D| + (p − q) log s + log |M|.
 
 use super::{Cholesky, Eigen, Mat, MatMut, MatRef, mirror_lower, product, symmetric_eigen};

@@ -173,10 +173,20 @@ fn each_pattern(
 
 /// Fills the buffer (p × rows) with D^-½ (x − μ).
 fn scaled_deviations<T: Real>(view: MatRef<'_, T>, kernel: &Kernel, buffer: &mut Mat<f64>) {
+    let arch = pulp::Arch::new();
     for (i, row) in view.row_iter().enumerate() {
-        let terms = row.iter().zip(kernel.mean.iter().zip(&kernel.root));
-        buffer.col_mut(i).iter_mut().zip(terms).for_each(|(o, (x, (m, r)))| *o = (x.to_f64() - m) / r);
+        let out = buffer.col_as_slice_mut(i);
+        match row.transpose().try_as_col_major() {
+            Some(side_by_side) => arch.dispatch(|| scale_row(out, side_by_side.as_slice().iter(), kernel)),
+            None => scale_row(out, row.iter(), kernel),
+        }
     }
+}
+
+#[inline(always)]
+fn scale_row<'a, T: Real>(out: &mut [f64], row: impl Iterator<Item = &'a T>, kernel: &Kernel) {
+    let terms = row.zip(&kernel.mean).zip(&kernel.root);
+    out.iter_mut().zip(terms).for_each(|(o, ((x, m), r))| *o = (x.to_f64() - m) / r);
 }
 
 /// The features that a row has; an infinite cell is an error.

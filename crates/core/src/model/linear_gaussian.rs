@@ -68,7 +68,7 @@ impl LinearGaussian {
         let finite = mean.iter().all(|m| m.is_finite())
             && loadings.col_iter().all(|c| c.iter().all(|x| x.is_finite()));
         if !finite {
-            return Err(parameter("the mean or the loadings", "not finite", "finite numbers"));
+            return Err(parameter("the mean or the loadings", &"not finite", "finite numbers"));
         }
         check_noise(&noise, p)?;
         Ok(Self { mean, loadings, noise })
@@ -112,7 +112,7 @@ impl LinearGaussian {
     /// When a feature does not exist.
     pub fn marginal(&self, features: &[usize]) -> Result<Self> {
         if let Some(j) = features.iter().find(|j| **j >= self.n_features()) {
-            return Err(parameter("a feature", j, "an index below the number of features"));
+            return Err(parameter("a feature", &j, "an index below the number of features"));
         }
         Ok(Self {
             mean: features.iter().map(|&j| self.mean[j]).collect(),
@@ -132,7 +132,7 @@ impl LinearGaussian {
         }
         let error = orthonormality_error(rotation.as_ref());
         if error.is_nan() || error > 1e-8 {
-            return Err(parameter("RᵀR − I of the rotation", error, "0: the matrix must be orthogonal"));
+            return Err(parameter("RᵀR − I of the rotation", &error, "0: the matrix must be orthogonal"));
         }
         let loadings = product(self.loadings.as_ref(), rotation.as_ref());
         Self::new(self.mean.clone(), loadings, self.noise.clone())
@@ -142,19 +142,19 @@ impl LinearGaussian {
 fn check_noise(noise: &Noise, p: usize) -> Result<()> {
     match noise {
         Noise::Isotropic(v) if !v.is_finite() || *v < 0.0 => {
-            Err(parameter("the noise variance", v, "finite and not negative"))
+            Err(parameter("the noise variance", &v, "finite and not negative"))
         }
         Noise::Diagonal(psi) if psi.len() != p => {
             Err(Error::Length { what: "noise variances", expected: p, found: psi.len() })
         }
         Noise::Diagonal(psi) => match psi.iter().find(|v| !v.is_finite() || **v <= 0.0) {
-            Some(v) => Err(parameter("a noise variance", v, "finite and positive")),
+            Some(v) => Err(parameter("a noise variance", &v, "finite and positive")),
             None => Ok(()),
         },
         Noise::Isotropic(_) => Ok(()),
     }
 }
 
-fn parameter(name: &'static str, value: impl ToString, allowed: &'static str) -> Error {
+fn parameter(name: &'static str, value: &dyn std::fmt::Display, allowed: &'static str) -> Error {
     Error::Parameter { name, value: value.to_string(), allowed }
 }

@@ -12,7 +12,7 @@ use super::LinearGaussian;
 use super::kernel::{Kernel, for_each_group};
 use crate::data::{Chunk, Rows, map_chunks};
 use crate::error::{Error, Result};
-use crate::linalg::{LatentFactor, Mat, MatRef, product};
+use crate::linalg::{LatentFactor, Mat, MatRef, add_product, product};
 
 /// Rows drawn from one stream of the generator.
 const SAMPLE_BLOCK: usize = 256;
@@ -207,7 +207,7 @@ impl LinearGaussian {
     /// # Errors
     /// When the row has another number of features or an infinite cell.
     pub fn conditional(&self, row: &[f64]) -> Result<Conditional> {
-        let rows = Rows::from_slice(row, row.len().max(1))?;
+        let rows = Rows::from(MatRef::from_row_major_slice(row, 1, row.len()));
         let posterior = self.posterior(&rows)?;
         let features: Vec<usize> = (0..row.len()).filter(|j| row[*j].is_nan()).collect();
         let part = self.marginal(&features)?;
@@ -245,37 +245,38 @@ impl LinearGaussian {
         Ok(c)
     }
 
-    /// Draws `n` rows (n × p): x = μ + W z + ε. The same seed gives the same rows on every machine, and a longer
-    /// sample begins with a shorter one's rows.
+    /// Draws `n` rows (n × p): x = μ + W z + ε. The same seed gives the same rows on every machine.
     pub fn sample(&self, n: usize, seed: u64) -> Mat<f64> {
         self.sample_rows(0..n, seed)
     }
 
-    /// Some of the rows of a [`sample`](Self::sample): a long one can be drawn piece by piece.
-    pub fn sample_rows(&self, rows: Range<usize>, seed: u64) -> Mat<f64> {
-        let first = rows.start / SAMPLE_BLOCK;
-        let blocks: Vec<Mat<f64>> = (first..rows.end.div_ceil(SAMPLE_BLOCK))
+    /// Rows `range` of the endless sample that belongs to a seed, so that a long one can be drawn in parts.
+    pub fn sample_rows(&self, range: Range<usize>, seed: u64) -> Mat<f64> {
+        if range.is_empty() {
+            return Mat::zeros(0, self.n_features());
+        }
+        let blocks = range.start / SAMPLE_BLOCK..range.end.div_ceil(SAMPLE_BLOCK);
+        let parts: Vec<Mat<f64>> = blocks
             .into_par_iter()
-            .map(|b| self.sample_block(seed, b, SAMPLE_BLOCK.min(rows.end - b * SAMPLE_BLOCK)))
+            .map(|b| {
+                let first = range.start.max(b * SAMPLE_BLOCK) - b * SAMPLE_BLOCK;
+                let end = range.end.min((b + 1) * SAMPLE_BLOCK) - b * SAMPLE_BLOCK;
+                self.sample_block(seed, b).subrows(first, end - first).to_owned()
+            })
             .collect();
-        let drawn = stack(self.n_features(), blocks.iter().map(Mat::as_ref));
-        let skipped = rows.start - first * SAMPLE_BLOCK;
-        if skipped == 0 { drawn } else { drawn.subrows(skipped, rows.len()).to_owned() }
+        stack(self.n_features(), parts.iter().map(Mat::as_ref))
     }
 
-    fn sample_block(&self, seed: u64, block: usize, rows: usize) -> Mat<f64> {
+    /// Each block of rows has a stream of the generator to itself.
+    fn sample_block(&self, seed: u64, block: usize) -> Mat<f64> {
         let (p, q) = (self.n_features(), self.n_latent());
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(block as u64);
-        let mut x = Mat::zeros(rows, p);
-        for i in 0..rows {
-            let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
-            let z: Vec<f64> = (0..q).map(|_| normal()).collect();
-            for j in 0..p {
-                let signal: f64 = (0..q).map(|k| self.loadings()[(j, k)] * z[k]).sum();
-                x[(i, j)] = self.mean()[j] + signal + self.noise().of(j).sqrt() * normal();
-            }
-        }
+        let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
+        let z = Mat::from_fn(SAMPLE_BLOCK, q, |_, _| normal());
+        let mut x =
+            Mat::from_fn(SAMPLE_BLOCK, p, |_, j| self.mean()[j] + self.noise().of(j).sqrt() * normal());
+        add_product(x.as_mut(), z.as_ref(), self.loadings().transpose(), 1.0);
         x
     }
 

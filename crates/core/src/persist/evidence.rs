@@ -15,7 +15,7 @@ pub trait Portable: Accumulator {
     /// The bytes.
     ///
     /// # Errors
-    /// When a number cannot be written (none of evidence from rows).
+    /// When there is not one name per feature, or a number cannot be written (none of evidence from rows).
     fn to_bytes(&self, features: &[String]) -> Result<Vec<u8>>;
 
     /// Reads the bytes.
@@ -55,8 +55,15 @@ fn open(bytes: &[u8], kind: &str) -> Result<(Container, Details)> {
     Ok((file, details))
 }
 
+/// One name per feature: anything else could be written but not read.
+fn check_names(features: &[String], expected: usize) -> Result<()> {
+    let found = features.len();
+    if found == expected { Ok(()) } else { Err(Error::Length { what: "feature names", expected, found }) }
+}
+
 impl Portable for Moments {
     fn to_bytes(&self, features: &[String]) -> Result<Vec<u8>> {
+        check_names(features, self.n_features())?;
         let details =
             Details { features: features.to_vec(), rows: self.rows(), weight: self.weight(), trace: None };
         let mut scatter = self.scatter_lower().to_owned();
@@ -75,6 +82,7 @@ impl Portable for Moments {
 
 impl Portable for Sketch {
     fn to_bytes(&self, features: &[String]) -> Result<Vec<u8>> {
+        check_names(features, self.mean().len())?;
         let details = Details {
             features: features.to_vec(),
             rows: self.rows(),

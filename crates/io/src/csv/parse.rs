@@ -134,7 +134,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The same without haste: blanks, quotes, holes, and what is wrong with the rest.
-    #[cold]
+    #[inline(never)]
     fn any_cell(&self, column: usize, pos: usize) -> Result<(f64, usize)> {
         let end = self.field_end(pos)?;
         let contents = fields::contents(self.piece.text, pos, end);

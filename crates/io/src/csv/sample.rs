@@ -30,24 +30,32 @@ pub(super) struct Sample {
     pub(super) first_line: usize,
 }
 
+/// The beginning of a text.
+pub(super) struct Head {
+    pub(super) text: Vec<u8>,
+    /// Whether this is all there is.
+    pub(super) whole: bool,
+}
+
 /// Reads the beginning of a text, at least the header and one row if there are that many.
-pub(super) fn read_head(reader: &mut dyn Read, delimiter: u8) -> std::io::Result<Vec<u8>> {
+pub(super) fn read_head(reader: &mut dyn Read, delimiter: u8) -> std::io::Result<Head> {
     let mut head = Vec::new();
     let mut wanted = FIRST_LOOK;
     loop {
         let missing = wanted - head.len();
         let got = reader.take(missing as u64).read_to_end(&mut head)?;
-        let whole = memrchr(b'\n', &head).map_or(0, |i| i + 1);
-        let enough = fields::survey(&head[..whole], delimiter, State::Record).rows >= 3;
+        let lines = memrchr(b'\n', &head).map_or(0, |i| i + 1);
+        let enough = fields::survey(&head[..lines], delimiter, State::Record).rows >= 3;
         if got < missing || enough || wanted >= LONGEST_RECORD {
-            return Ok(head);
+            return Ok(Head { text: head, whole: got < missing });
         }
         wanted *= 2;
     }
 }
 
 /// Looks at the beginning of a file.
-pub(super) fn examine(path: &Path, head: &[u8], delimiter: u8) -> Result<Sample> {
+pub(super) fn examine(path: &Path, head: &Head, delimiter: u8) -> Result<Sample> {
+    let Head { text: head, whole } = head;
     check_text(path, head)?;
     let mut start = if head.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let mut line = 1;
@@ -72,7 +80,7 @@ pub(super) fn examine(path: &Path, head: &[u8], delimiter: u8) -> Result<Sample>
     if fields::survey(&head[start..], delimiter, State::Record).rows == 0 {
         return Err(Error::NoRows { path: path.into() });
     }
-    let columns = names.into_iter().zip(kinds(&head[start..], header.len(), delimiter));
+    let columns = names.into_iter().zip(kinds(&head[start..], *whole, header.len(), delimiter));
     let columns = columns.map(|(name, kind)| Column { name, kind, data_type: DataType::Utf8 }).collect();
     Ok(Sample { columns, named, data_start: start, first_line: line })
 }
@@ -137,12 +145,12 @@ impl Tally {
 }
 
 /// A column is numeric unless half of the cells of the sample, holes aside, are text.
-fn kinds(text: &[u8], n_columns: usize, delimiter: u8) -> Vec<Kind> {
+fn kinds(text: &[u8], whole: bool, n_columns: usize, delimiter: u8) -> Vec<Kind> {
     let mut tallies = vec![Tally::default(); n_columns];
     let (mut pos, mut rows) = (0, 0);
     while pos < text.len() && rows < SAMPLE_ROWS {
         let Some((record, end)) = fields::record(text, pos, delimiter) else { break };
-        let cut_off = end == text.len() && rows > 0 && text.last() != Some(&b'\n');
+        let cut_off = !whole && end == text.len() && text.last() != Some(&b'\n');
         if !cut_off && !fields::is_blank(&text[pos..end - usize::from(text[end - 1] == b'\n')]) {
             rows += 1;
             tallies.iter_mut().zip(&record).for_each(|(tally, field)| tally.add(rows, field));

@@ -28,15 +28,15 @@ pub(crate) fn open(
     let mut head = sample::read_head(&mut reader, delimiter).map_err(trouble(path, format))?;
     let sample = sample::examine(path, &head, delimiter)?;
     let layout = Arc::new(layout(path, format, delimiter, &sample, options)?);
-    head.drain(..sample.data_start);
+    head.text.drain(..sample.data_start);
     let cutter = Cutter {
         reader,
         layout: Arc::clone(&layout),
-        rest: head,
+        rest: head.text,
         size: options.chunk_bytes.max(1),
         row: 0,
         line: sample.first_line,
-        ended: false,
+        ended: head.whole,
     };
     let schema = Arc::clone(&layout.schema);
     Ok((schema, Access::Stream(Box::new(TextFeed { layout, source: Source::Idle(cutter) }))))

@@ -8,7 +8,7 @@ use super::Sink;
 use super::atomic::Output;
 use arrow::array::ArrayRef;
 
-/// Room for any shape; a multiple of 64, as NumPy aligns.
+/// Room for any shape; a multiple of 64, as `NumPy` aligns.
 const HEADER: usize = 128;
 
 struct NpySink {
