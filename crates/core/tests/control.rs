@@ -225,7 +225,7 @@ impl RowStream for Endless {
     }
     fn next_chunk(&mut self) -> Result<Option<Chunk<'static>>> {
         let at = self.0.fetch_add(1, Ordering::Relaxed);
-        Ok(Some(Chunk::from_rows(at, vec![at as f64], 1, covary::data::Order::Rows)))
+        Chunk::from_rows(at, vec![at as f64], 1, covary::data::Order::Rows).map(Some)
     }
 }
 

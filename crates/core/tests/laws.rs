@@ -84,7 +84,7 @@ fn of<E: Evidence>(x: &Mat<f64>, weights: Option<&[f64]>) -> E {
 
 fn merged<E: Evidence>(a: &E, b: &E) -> E {
     let mut out = a.clone();
-    out.merge(b);
+    out.merge(b).unwrap();
     out
 }
 
@@ -144,7 +144,7 @@ fn chunking<E: Evidence>(seed: u64, n: usize, p: usize, offset: f64) {
         updated.update(&chunk(&x, start..start + len, None)).unwrap();
         let mut part = E::none(p);
         part.update(&chunk(&x, start..start + len, None)).unwrap();
-        merges.merge(&part);
+        merges.merge(&part).unwrap();
         start += len;
     }
     same(&updated, &whole, "chunks by update");
@@ -247,7 +247,7 @@ proptest! {
         while parts.len() > 1 {
             let other = parts.swap_remove(rng.below(parts.len()));
             let at = rng.below(parts.len());
-            parts[at].merge(&other);
+            parts[at].merge(&other).unwrap();
         }
         let split = Ppca::new(q).fit_moments(&parts[0]).unwrap();
         let (a, b) = (&direct.spectrum, &split.spectrum);
@@ -278,7 +278,7 @@ impl RowStream for Stream {
             return Ok(None);
         }
         let cells = (self.at..self.at + len).flat_map(|i| row(&self.x, i)).collect();
-        let chunk = Chunk::from_rows(self.at, cells, self.x.ncols(), Order::Rows);
+        let chunk = Chunk::from_rows(self.at, cells, self.x.ncols(), Order::Rows)?;
         self.at += len;
         Ok(Some(chunk))
     }
@@ -303,7 +303,7 @@ fn an_owned_chunk_is_read_in_either_order() {
     let expected = of::<Moments>(&x, None);
     for (cells, order) in [(by_rows, Order::Rows), (by_columns, Order::Columns)] {
         let mut found = Moments::empty(3);
-        found.update(&Chunk::from_rows(0, cells, 3, order)).unwrap();
+        found.update(&Chunk::from_rows(0, cells, 3, order).unwrap()).unwrap();
         same(&found, &expected, "owned chunk");
     }
 }

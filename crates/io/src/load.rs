@@ -160,7 +160,7 @@ fn split(
     let mut chunks = Vec::with_capacity(sizes.len());
     for rows in sizes.iter().rev() {
         first_row -= rows;
-        let chunk = Chunk::from_rows(first_row, cells.split_off(first_row * p), p, Order::Rows);
+        let chunk = Chunk::from_rows(first_row, cells.split_off(first_row * p), p, Order::Rows)?;
         cells.shrink_to_fit();
         chunks.push(match schema.weights {
             Some(_) => chunk.with_weights(weights.split_off(first_row))?,

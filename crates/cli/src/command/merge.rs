@@ -25,7 +25,7 @@ pub(super) fn run(flags: &Merge) -> Result<Code> {
         if let Some(what) = difference(&whole.features, &part.features) {
             return Err(does_not_belong(&file_name(path), &file_name(first), &what));
         }
-        whole.evidence.merge(&part.evidence);
+        whole.evidence.merge(&part.evidence)?;
     }
     target.write(&whole.evidence.to_bytes(&whole.features)?)?;
     let (parts, rows) = (count(flags.parts.len(), "part"), count(whole.evidence.rows(), "row"));

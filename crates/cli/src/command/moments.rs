@@ -37,10 +37,10 @@ fn collect(args: &args::Moments, reader: Reader) -> covary::Result<Moments> {
     let observer = |event| progress.follow(event);
     let control = Control::new().observer(&observer).cancel(interrupt::flag());
     let Some(grid) = reader.grid() else {
-        return gather_stream(&mut reader.stream(), || Moments::empty(p), &control);
+        return gather_stream(&mut reader.stream(), || Moments::empty_double(p), &control);
     };
     let threads = args.budget.threads(rayon::current_num_threads(), p);
-    let pass = || gather(&grid, || Moments::empty(p), &control);
+    let pass = || gather(&grid, || Moments::empty_double(p), &control);
     match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
         Ok(pool) => pool.install(pass),
         Err(_) => pass(),

@@ -61,8 +61,10 @@ pub enum Stop {
 pub struct Journey {
     /// Why it ended.
     pub stop: Stop,
-    /// The objective after each iteration: one pass over the rows each.
+    /// The objective after each iteration.
     pub trace: Vec<f64>,
+    /// Passes over the rows.
+    pub passes: usize,
 }
 
 /// Repeats passes until the method converges, the limit is reached or the caller asks to stop.
@@ -94,7 +96,8 @@ pub fn drive<A: Algorithm>(
             break Stop::IterationLimit;
         }
     };
-    Ok((algorithm.finish()?, Journey { stop, trace }))
+    let passes = trace.len();
+    Ok((algorithm.finish()?, Journey { stop, trace, passes }))
 }
 
 /// A falling objective is an error, not a value.

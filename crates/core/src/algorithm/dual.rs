@@ -4,6 +4,8 @@ use rayon::prelude::*;
 
 use super::Components;
 use super::eigen::decompose;
+use super::refine::refine;
+use crate::control::Control;
 use crate::data::{Chunk, Real, Table, with_view};
 use crate::error::{Error, Result};
 use crate::evidence::{Gram, PANEL, ShiftedBlock};
@@ -11,7 +13,12 @@ use crate::linalg::{Eigen, Mat, MatRef, set_product};
 use crate::model::{RawSpectrum, Spectrum};
 
 /// The spectrum of a table by its Gram matrix: uᵢ = Xᵀvᵢ/‖Xᵀvᵢ‖.
-pub(crate) fn solve(table: &Table<'_>, components: Components, seed: u64) -> Result<Spectrum> {
+pub(crate) fn solve(
+    table: &Table<'_>,
+    components: Components,
+    seed: u64,
+    control: &Control<'_>,
+) -> Result<Spectrum> {
     let (n, p) = table.shape();
     let counted = |w: &[f64]| w.iter().filter(|w| **w > 0.0).count();
     components.check_possible(table.weights().map_or(n, counted), p)?;
@@ -26,7 +33,9 @@ pub(crate) fn solve(table: &Table<'_>, components: Components, seed: u64) -> Res
     eigenvalues.truncate(p); // n > p is allowed: the rest is 0
     let q = components.resolve(rows, p, &eigenvalues)?;
     let vectors = carry_over(&chunk, &mean, v.subcols(0, q));
-    Spectrum::new(RawSpectrum { mean, eigenvalues, vectors, total_variance, rows, weight })
+    let mut raw = RawSpectrum { mean, eigenvalues, vectors, total_variance, rows, weight, distortion: None };
+    refine(&mut raw, table, control)?;
+    Spectrum::new(raw)
 }
 
 /// Orthonormal directions Xᵀv of the features (p × q), X the centred and weighted rows.

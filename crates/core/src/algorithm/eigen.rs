@@ -1,6 +1,7 @@
 //! The covariance decomposed: for moments of any origin, the usual way when n ≥ p.
 
 use super::Components;
+use super::refine::cancels;
 use crate::error::{Error, Result};
 use crate::evidence::Moments;
 use crate::linalg::{Eigen, MatRef, leading_eigen, symmetric_eigen};
@@ -27,6 +28,7 @@ pub(crate) fn solve(moments: &Moments, components: Components, seed: u64) -> Res
         total_variance,
         rows,
         weight: moments.weight(),
+        distortion: None,
     })
 }
 
@@ -35,8 +37,13 @@ pub(super) fn decompose(matrix: MatRef<'_, f64>, components: Components, seed: u
     let n = matrix.nrows();
     if let Some(q) = components.count().filter(|q| n > SMALL && 6 * q < n)
         && let Some(found) = leading_eigen(matrix, q, seed)?
+        && !cancels(trace(matrix), &found.values)
     {
         return Ok(found);
     }
     symmetric_eigen(matrix)
+}
+
+fn trace(matrix: MatRef<'_, f64>) -> f64 {
+    (0..matrix.nrows()).map(|i| matrix[(i, i)]).sum()
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::refine::refine;
 use super::{Algorithm, Components, Journey, Step, drive};
 use crate::control::Control;
 use crate::data::RowSource;
@@ -14,7 +15,7 @@ use crate::model::{RawSpectrum, Spectrum};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Options {
     pub(crate) seed: u64,
-    /// Residual relative to the largest eigenvalue; the default suits double precision.
+    /// Residual relative to each eigenvalue; the default suits double precision.
     pub(crate) tolerance: Option<f64>,
     pub(crate) max_iterations: usize,
 }
@@ -34,7 +35,9 @@ pub(crate) fn solve(
         Some(tolerance) => krylov.tolerance(tolerance),
         None => krylov,
     };
-    drive(Passes::new(krylov, q), source, options.max_iterations, control)
+    let (mut raw, mut journey) = drive(Passes::new(krylov, q), source, options.max_iterations, control)?;
+    journey.passes += usize::from(refine(&mut raw, source, control)?);
+    Ok((Spectrum::new(raw)?, journey))
 }
 
 struct Passes {
@@ -52,7 +55,7 @@ impl Passes {
 
 impl Algorithm for Passes {
     type Evidence = Sketch;
-    type Output = Spectrum;
+    type Output = RawSpectrum;
 
     fn evidence(&self) -> Sketch {
         Sketch::empty(Arc::clone(&self.block))
@@ -69,17 +72,11 @@ impl Algorithm for Passes {
         Ok(Step { objective: step.captured, change: step.residual, converged: step.done })
     }
 
-    fn finish(self) -> Result<Spectrum> {
+    fn finish(self) -> Result<RawSpectrum> {
         let found = self.krylov.into_eigen();
         let ((rows, weight, mean, total_variance), eigen) =
             self.summary.zip(found).ok_or(crate::Error::Interrupted)?;
-        Spectrum::new(RawSpectrum {
-            mean,
-            eigenvalues: eigen.values,
-            vectors: eigen.vectors,
-            total_variance,
-            rows,
-            weight,
-        })
+        let (eigenvalues, vectors) = (eigen.values, eigen.vectors);
+        Ok(RawSpectrum { mean, eigenvalues, vectors, total_variance, rows, weight, distortion: None })
     }
 }

@@ -4,6 +4,7 @@ mod drive;
 pub(crate) mod dual;
 pub(crate) mod eigen;
 pub(crate) mod krylov;
+mod refine;
 pub(crate) mod svd;
 
 pub use drive::{Algorithm, Journey, Step, Stop, drive};

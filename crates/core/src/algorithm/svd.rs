@@ -25,11 +25,13 @@ pub(crate) fn solve(table: &Table<'_>, components: Components) -> Result<Spectru
     }
     let q = components.resolve(rows, p, &eigenvalues)?;
     let vectors = vectors.subcols(0, q).to_owned();
-    Spectrum::new(RawSpectrum { mean, eigenvalues, vectors, total_variance, rows, weight })
+    Spectrum::new(RawSpectrum { mean, eigenvalues, vectors, total_variance, rows, weight, distortion: None })
 }
 
 /// √w (x − m) (n × p).
 fn centre(view: MatRef<'_, f64>, mean: &[f64], weights: Option<&[f64]>) -> Mat<f64> {
     let root: Vec<f64> = (0..view.nrows()).map(|i| weights.map_or(1.0, |w| w[i].sqrt())).collect();
-    Mat::from_fn(view.nrows(), view.ncols(), |i, j| (view[(i, j)] - mean[j]) * root[i])
+    Mat::from_fn(view.nrows(), view.ncols(), |i, j| {
+        if root[i] == 0.0 { 0.0 } else { (view[(i, j)] - mean[j]) * root[i] }
+    })
 }

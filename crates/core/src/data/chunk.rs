@@ -132,6 +132,18 @@ impl Cells<'_> {
     }
 }
 
+/// Number of rows of this width that so many cells make.
+pub(super) fn whole_rows(cells: usize, width: usize) -> Result<usize> {
+    match cells.checked_rem(width) {
+        Some(0) => Ok(cells / width),
+        _ => Err(Error::Length {
+            what: "cells of whole rows",
+            expected: cells.next_multiple_of(width.max(1)),
+            found: cells,
+        }),
+    }
+}
+
 /// Consecutive rows of a source.
 #[derive(Debug, Clone)]
 pub struct Chunk<'a> {
@@ -147,9 +159,12 @@ impl<'a> Chunk<'a> {
     }
 
     /// Owned double-precision rows, for sources that read files.
-    pub fn from_rows(first_row: usize, cells: Vec<f64>, ncols: usize, order: Order) -> Self {
-        let nrows = cells.len().checked_div(ncols).unwrap_or(0);
-        Self::new(first_row, Cells::F64(Block::Owned { cells, nrows, ncols, order }))
+    ///
+    /// # Errors
+    /// When there are not whole rows.
+    pub fn from_rows(first_row: usize, cells: Vec<f64>, ncols: usize, order: Order) -> Result<Self> {
+        let nrows = whole_rows(cells.len(), ncols)?;
+        Ok(Self::new(first_row, Cells::F64(Block::Owned { cells, nrows, ncols, order })))
     }
 
     /// Gives each row a weight.
@@ -210,13 +225,15 @@ impl<'a> Chunk<'a> {
         with_view!(&self.cells, view => Real::with_wide(view, f))
     }
 
-    /// The error that fits the first cell that is not finite (row by row), if there is one.
+    /// The error that fits the first infinite cell (row by row) or, when there is none, the first hole; rows of no
+    /// weight do not count.
     ///
     /// `operation` completes the sentence "… needs complete rows".
     pub(crate) fn explain_not_finite(&self, operation: &'static str) -> Option<Error> {
         let (nrows, ncols) = self.cells.shape();
         let mut hole = None;
-        for row in 0..nrows {
+        let counts = |row: &usize| self.weights().is_none_or(|w| w[*row] > 0.0);
+        for row in (0..nrows).filter(counts) {
             for column in 0..ncols {
                 let value = self.cells.get(row, column);
                 let cell = || Cell { row: self.first_row + row, column, name: None };

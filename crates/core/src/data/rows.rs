@@ -1,7 +1,8 @@
 //! What every `fit` and every question takes: anything that can be seen as rows.
 
+use super::chunk::whole_rows;
 use super::{Block, Cells, RowSource, Table};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::linalg::{Mat, MatRef};
 
 /// Rows from anywhere: a matrix view, a slice with a width, a [`Table`], or any [`RowSource`].
@@ -28,14 +29,8 @@ impl<'a> Rows<'a> {
     where
         Self: From<MatRef<'a, T>>,
     {
-        if width == 0 || !cells.len().is_multiple_of(width) {
-            return Err(Error::Length {
-                what: "cells of whole rows",
-                expected: cells.len().next_multiple_of(width.max(1)),
-                found: cells.len(),
-            });
-        }
-        Ok(MatRef::from_row_major_slice(cells, cells.len() / width, width).into())
+        let rows = whole_rows(cells.len(), width)?;
+        Ok(MatRef::from_row_major_slice(cells, rows, width).into())
     }
 
     /// The grid of chunks.

@@ -48,7 +48,7 @@ pub struct Report {
 impl Report {
     pub(super) fn new(plan: Plan, spectrum: &Spectrum, journey: Option<Journey>, seconds: f64) -> Self {
         let log_likelihood = spectrum.log_likelihood();
-        let (stop, trace) = journey.map_or((Stop::Converged, Vec::new()), |j| (j.stop, j.trace));
+        let journey = journey.unwrap_or(Journey { stop: Stop::Converged, trace: Vec::new(), passes: 1 });
         Self {
             plan,
             rows: spectrum.rows(),
@@ -57,9 +57,9 @@ impl Report {
             components: spectrum.n_components(),
             log_likelihood: log_likelihood.is_finite().then_some(log_likelihood),
             total_variance: spectrum.total_variance(),
-            stop,
-            passes: trace.len().max(1),
-            trace,
+            stop: journey.stop,
+            passes: journey.passes,
+            trace: journey.trace,
             seconds,
         }
     }

@@ -4,12 +4,15 @@ use std::marker::PhantomData;
 use std::time::Instant;
 
 use super::{Fit, Plan, Report, Request, Solver, choose};
-use crate::algorithm::{Components, Journey, dual, eigen, krylov, svd};
+use crate::algorithm::{Components, Journey, Stop, dual, eigen, krylov, svd};
 use crate::control::Control;
 use crate::data::{RowSource, Rows};
 use crate::error::{Error, Result};
 use crate::evidence::{Moments, gather};
 use crate::model::{LinearGaussian, PrincipalComponents, Spectrum};
+
+/// Relative error of the noise variance that single precision may leave.
+const NOISE_ACCURACY: f64 = 1e-4;
 
 /// A model that a spectrum determines.
 pub trait FromSpectrum: Sized + Send {
@@ -206,18 +209,34 @@ impl<M: FromSpectrum> Spectral<M> {
         let q = self.components;
         match (solver, q) {
             (Solver::Svd, _) => Ok((svd::solve(in_memory()?, q)?, None)),
-            (Solver::Dual, _) => Ok((dual::solve(in_memory()?, q, self.seed)?, None)),
+            (Solver::Dual, _) => Ok((dual::solve(in_memory()?, q, self.seed, control)?, None)),
             (Solver::Krylov, Components::Count(q)) => {
                 let (seed, tolerance, max_iterations) = (self.seed, self.tolerance, self.max_iterations);
                 let options = krylov::Options { seed, tolerance, max_iterations };
                 let (spectrum, journey) = krylov::solve(source, q, options, control)?;
                 Ok((spectrum, Some(journey)))
             }
-            _ => {
-                let moments = gather(source, || Moments::empty(source.n_features()), control)?;
-                Ok((eigen::solve(&moments, q, self.seed)?, None))
-            }
+            _ => self.solve_eigen(source, control),
         }
+    }
+
+    /// One pass; a second one in double precision when products in single are too coarse for the noise that is there.
+    fn solve_eigen(
+        &self,
+        source: &dyn RowSource,
+        control: &Control<'_>,
+    ) -> Result<(Spectrum, Option<Journey>)> {
+        let (p, q) = (source.n_features(), self.components);
+        let moments = gather(source, || Moments::empty(p), control)?;
+        let spectrum = eigen::solve(&moments, q, self.seed);
+        let error = moments.single_precision_error();
+        let coarse = |s: &Spectrum| error * s.eigenvalues()[0] > NOISE_ACCURACY * s.noise_variance();
+        if error == 0.0 || spectrum.as_ref().is_ok_and(|s| !coarse(s)) {
+            return Ok((spectrum?, None));
+        }
+        let moments = gather(source, || Moments::empty_double(p), control)?;
+        let journey = Journey { stop: Stop::Converged, trace: Vec::new(), passes: 2 };
+        Ok((eigen::solve(&moments, q, self.seed)?, Some(journey)))
     }
 }
 

@@ -59,7 +59,7 @@ impl Center {
 /// Rows of positive weight, total weight and mean of a chunk; an error names a cell that is not finite.
 pub(crate) fn center_of(chunk: &Chunk<'_>) -> Result<(usize, f64, Vec<f64>)> {
     let center = with_view!(chunk.cells(), view => {
-        let shift = provisional_mean(view);
+        let shift = provisional_mean(view, chunk.weights());
         let sum = for_each_block(view, chunk.weights(), &shift, 1.0, |_| ());
         Center::from_shifted(&sum, &shift).0
     });

@@ -48,7 +48,7 @@ impl<A: Accumulator, F: Fn() -> A + Sync> Pass<'_, F> {
         let (left, right) =
             rayon::join(|| self.tree(lanes.start..middle, of), || self.tree(middle..lanes.end, of));
         let mut all = left?;
-        all.merge(&right?);
+        all.merge(&right?)?;
         Ok(all)
     }
 
@@ -104,6 +104,6 @@ pub fn gather_stream<A: Accumulator>(
         }
     }
     let mut all = empty();
-    lanes.iter().for_each(|lane| all.merge(lane));
+    lanes.iter().try_for_each(|lane| all.merge(lane))?;
     Ok(all)
 }

@@ -1,10 +1,9 @@
 //! Inner products of the centred rows with each other: the n × n side of the data, for n < p.
 
-use super::moments::{Precision, Products};
 use super::shifted::{Block, provisional_mean};
-use crate::data::{Chunk, with_view};
+use crate::data::{Chunk, Real, with_view};
 use crate::error::{Error, Result};
-use crate::linalg::{Mat, MatRef, mirror_lower};
+use crate::linalg::{Mat, MatRef, lower_crossproduct, mirror_lower};
 
 /// Features that are held at once, for all rows.
 pub(crate) const PANEL: usize = 64;
@@ -37,22 +36,16 @@ impl Gram {
         if gram.is_finite() {
             return Ok(gram);
         }
-        if let Some(error) = chunk.explain_not_finite("a covariance") {
-            return Err(error);
-        }
-        // Single-precision rows whose squares leave its range.
-        let gram = chunk.with_wide(|view| Self::of_view(view, chunk.weights()));
-        if gram.is_finite() { Ok(gram) } else { Err(Error::Scale) }
+        Err(chunk.explain_not_finite("a covariance").unwrap_or(Error::Scale))
     }
 
-    fn of_view<T: Precision>(view: MatRef<'_, T>, weights: Option<&[f64]>) -> Self {
+    fn of_view<T: Real>(view: MatRef<'_, T>, weights: Option<&[f64]>) -> Self {
         let (n, p) = (view.nrows(), view.ncols());
-        let shift = provisional_mean(view);
-        let unit = T::unit(view, &shift);
+        let shift = provisional_mean(view, weights);
         let starts: Vec<usize> = (0..p).step_by(PANEL * PANELS_PER_TASK).collect();
         let (offset, products) = tree(&starts, &|start| {
             let end = (start + PANEL * PANELS_PER_TASK).min(p);
-            task(view.subcols(start, end - start), weights, &shift[start..end], unit)
+            task(view.subcols(start, end - start), weights, &shift[start..end])
         })
         .unwrap_or_else(|| (Vec::new(), Mat::zeros(n, n)));
         let roots: Vec<f64> = (0..n).map(|i| weights.map_or(1.0, |w| w[i].sqrt())).collect();
@@ -90,17 +83,20 @@ fn tree(starts: &[usize], f: &(impl Fn(usize) -> Part + Sync)) -> Option<Part> {
     }
 }
 
-fn task<T: Precision>(view: MatRef<'_, T>, weights: Option<&[f64]>, shift: &[f64], unit: f64) -> Part {
+fn task<T: Real>(view: MatRef<'_, T>, weights: Option<&[f64]>, shift: &[f64]) -> Part {
     let (n, p) = (view.nrows(), view.ncols());
-    let mut products = T::Products::new(n, unit);
+    let mut products = Mat::zeros(n, n);
     let mut sums = Vec::with_capacity(p);
     for start in (0..p).step_by(PANEL) {
         let end = (start + PANEL).min(p);
-        let mut block = Block::new(n, &shift[start..end], unit, view);
-        products.add(block.fill(view.subcols(start, end - start), weights).transpose());
-        sums.extend(block.sum().map(|s| s * unit));
+        // In double precision always: the square of a condition number leaves single nothing to say.
+        Real::with_wide(view.subcols(start, end - start), |panel| {
+            let mut block = Block::new(n, &shift[start..end], 1.0, panel);
+            lower_crossproduct(products.as_mut(), block.fill(panel, weights).transpose(), true);
+            sums.extend(block.sum());
+        });
     }
-    (sums, products.finish())
+    (sums, products)
 }
 
 /// Moves the origin of inner products K = X Xᵀ (lower triangle, rows carry √w) to the weighted mean.

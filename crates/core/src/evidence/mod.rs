@@ -4,6 +4,7 @@ mod center;
 mod gather;
 mod gram;
 mod moments;
+mod residual;
 mod shifted;
 mod sketch;
 
@@ -12,6 +13,7 @@ pub use gather::{gather, gather_stream};
 pub use gram::Gram;
 pub(crate) use gram::PANEL;
 pub use moments::Moments;
+pub(crate) use residual::measure;
 pub(crate) use shifted::Block as ShiftedBlock;
 pub use sketch::Sketch;
 
@@ -35,5 +37,8 @@ pub trait Accumulator: Send + Sized {
     fn update(&mut self, chunk: &Chunk<'_>) -> Result<()>;
 
     /// Takes in the rows that another accumulator has seen.
-    fn merge(&mut self, other: &Self);
+    ///
+    /// # Errors
+    /// When the two are not about the same features.
+    fn merge(&mut self, other: &Self) -> Result<()>;
 }

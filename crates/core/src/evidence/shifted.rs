@@ -23,29 +23,35 @@ pub(super) struct ShiftedSum {
     pub(super) total: Vec<f64>,
 }
 
+/// The first rows that count.
+fn first_rows(n: usize, weights: Option<&[f64]>, most: usize) -> impl Iterator<Item = usize> {
+    (0..n).filter(move |&i| weights.is_none_or(|w| w[i] > 0.0)).take(most)
+}
+
 /// A provisional mean: that of the first rows, rounded to the precision of the cells.
-pub(super) fn provisional_mean<T: Real>(view: MatRef<'_, T>) -> Vec<f64> {
-    let rows = view.nrows().min(FIRST_ROWS);
-    if rows == 0 {
-        return vec![0.0; view.ncols()];
-    }
+pub(super) fn provisional_mean<T: Real>(view: MatRef<'_, T>, weights: Option<&[f64]>) -> Vec<f64> {
+    let rows: Vec<usize> = first_rows(view.nrows(), weights, FIRST_ROWS).collect();
+    let [start, others @ ..] = rows.as_slice() else { return vec![0.0; view.ncols()] };
     // Around the first row: a feature that is constant must have exactly its value for a mean.
-    let first: Vec<f64> = view.row(0).iter().map(|x| x.to_f64()).collect();
+    let first: Vec<f64> = view.row(*start).iter().map(|x| x.to_f64()).collect();
     let mut mean = first.clone();
-    for i in 1..rows {
+    for &i in others {
         let terms = view.row(i).iter().zip(&first);
-        mean.iter_mut().zip(terms).for_each(|(m, (x, f))| *m += (x.to_f64() - f) / rows as f64);
+        mean.iter_mut().zip(terms).for_each(|(m, (x, f))| *m += (x.to_f64() - f) / rows.len() as f64);
     }
     let round = |m: f64| if m.is_finite() { T::from_f64(m).to_f64() } else { 0.0 };
     mean.into_iter().map(round).collect()
 }
 
 /// A power of two near the size of the first deviations: single precision would overflow when squared without it.
-pub(super) fn provisional_unit<T: Real>(view: MatRef<'_, T>, shift: &[f64]) -> f64 {
+pub(super) fn provisional_unit<T: Real>(view: MatRef<'_, T>, weights: Option<&[f64]>, shift: &[f64]) -> f64 {
     let deviations = |i: usize| view.row(i).iter().zip(shift).map(|(x, s)| (x.to_f64() - s).abs());
-    let largest = |rows| (0..rows).flat_map(deviations).filter(|d| d.is_finite()).fold(0.0, f64::max);
+    let largest = |most: usize| {
+        let rows = first_rows(view.nrows(), weights, most);
+        rows.flat_map(deviations).filter(|d| d.is_finite()).fold(0.0, f64::max)
+    };
     // First rows that are all the same say nothing about the others.
-    let found = largest(view.nrows().min(FIRST_ROWS));
+    let found = largest(FIRST_ROWS);
     power_of_two(if found > 0.0 { found } else { largest(view.nrows()) })
 }
 
@@ -125,6 +131,10 @@ impl<T: Real> Block<T> {
             let x = slice_or_copy(view.row(i).transpose(), &mut copy);
             let out = &mut self.cells.col_as_slice_mut(i)[..x.len()];
             let (shift, sum) = (&self.shift, &mut self.sum);
+            if *root == T::from_f64(0.0) {
+                out.fill(*root); // a row of no weight is no row, whatever it holds
+                continue;
+            }
             arch.dispatch(|| shift_row(out, x, shift, sum, *scale, *root));
         }
     }
@@ -162,13 +172,14 @@ fn shift_row<T: Real>(out: &mut [T], x: &[T], shift: &[T], sum: &mut [T], scale:
 
 #[inline(always)]
 fn shift_column<T: Real>(out: &mut [T], x: &[T], shift: T, scales: &[T], roots: &[T]) -> T {
+    let zero = T::from_f64(0.0);
     for ((o, x), c) in out.iter_mut().zip(x).zip(scales) {
-        *o = (*x - shift) * *c;
+        *o = if *c == zero { zero } else { (*x - shift) * *c };
     }
     // Eight partial sums: a single one would wait for each addition.
-    let mut parts = [T::from_f64(0.0); 8];
+    let mut parts = [zero; 8];
     for (o, r) in out.chunks(8).zip(roots.chunks(8)) {
         parts.iter_mut().zip(o.iter().zip(r)).for_each(|(t, (o, r))| *t += *o * *r);
     }
-    parts.into_iter().fold(T::from_f64(0.0), |a, b| a + b)
+    parts.into_iter().fold(zero, |a, b| a + b)
 }

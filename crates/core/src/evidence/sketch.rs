@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Accumulator;
 use super::center::Center;
+use super::moments::check_features;
 use super::shifted::{ShiftedSum, for_each_block, provisional_mean};
 use crate::data::Chunk;
 use crate::error::{Error, Result};
@@ -80,7 +81,7 @@ impl Sketch {
     }
 
     fn of_view(block: &Arc<Mat<f64>>, view: MatRef<'_, f64>, weights: Option<&[f64]>) -> Self {
-        let shift = provisional_mean(view);
+        let shift = provisional_mean(view, weights);
         let mut part = Self::empty(Arc::clone(block));
         let mut coordinates = Mat::zeros(0, 0);
         let sum = for_each_block(view, weights, &shift, 1.0, |rows| {
@@ -117,22 +118,25 @@ impl Sketch {
 
 impl Accumulator for Sketch {
     fn update(&mut self, chunk: &Chunk<'_>) -> Result<()> {
-        if chunk.ncols() != self.block.nrows() {
-            return Err(Error::FeatureCount { expected: self.block.nrows(), found: chunk.ncols() });
-        }
+        check_features(self.block.nrows(), chunk.ncols())?;
         // In double precision always: the iteration cannot converge in single.
         let part = chunk.with_wide(|view| Self::of_view(&self.block, view, chunk.weights()));
         if !part.trace.is_finite() {
             return Err(chunk.explain_not_finite("a covariance").unwrap_or(Error::Scale));
         }
-        self.merge(&part);
-        Ok(())
+        self.merge(&part)
     }
 
-    fn merge(&mut self, other: &Self) {
+    fn merge(&mut self, other: &Self) -> Result<()> {
+        check_features(self.block.nrows(), other.block.nrows())?;
+        if !Arc::ptr_eq(&self.block, &other.block) && self.block != other.block {
+            let (name, value) = ("the block of a sketch", "another one".into());
+            return Err(Error::Parameter { name, value, allowed: "the same in all parts" });
+        }
         let between = self.center.merge(&other.center);
         self.trace += other.trace;
         self.image += &other.image;
         self.add_between(between.factor, &between.difference);
+        Ok(())
     }
 }

@@ -12,8 +12,12 @@ use super::basis::orthonormalise;
 use super::{Eigen, Mat, MatRef, column_norm, product, symmetric_eigen};
 use crate::error::Result;
 
-/// Residual, relative to the largest eigenvalue, at which a pair counts as found.
+/// Residual, relative to its own eigenvalue, at which a pair counts as found.
 const TOLERANCE: f64 = 1e-12;
+/// A residual below this, relative to the largest eigenvalue, is rounding.
+const ROUNDING: f64 = 8.0 * f64::EPSILON;
+/// Steps without progress after which residuals below the tolerance of the largest eigenvalue count as rounding too.
+const PATIENCE: usize = 3;
 
 /// The state of the iteration.
 #[derive(Debug, Clone)]
@@ -27,6 +31,8 @@ pub(crate) struct BlockKrylov {
     projected: Mat<f64>, // T = QᵀAQ (m × m)
     next: Mat<f64>,      // the block to be multiplied (n × b)
     found: Option<Eigen>,
+    best: f64,    // smallest residual so far
+    stale: usize, // steps since it fell
 }
 
 /// What one product brought.
@@ -34,7 +40,7 @@ pub(crate) struct BlockKrylov {
 pub(crate) struct KrylovStep {
     /// Sum of the wanted Ritz values: grows towards the sum of the wanted eigenvalues.
     pub(crate) captured: f64,
-    /// Largest residual of a wanted pair, relative to the largest eigenvalue.
+    /// Largest residual of a wanted pair, relative to its eigenvalue.
     pub(crate) residual: f64,
     /// Whether the wanted pairs are found, or nothing is left to look for.
     pub(crate) done: bool,
@@ -58,6 +64,8 @@ impl BlockKrylov {
             image: empty,
             projected: Mat::zeros(0, 0),
             found: None,
+            best: f64::INFINITY,
+            stale: 0,
         }
     }
 
@@ -117,14 +125,19 @@ impl BlockKrylov {
         });
     }
 
-    fn judge(&self, values: &[f64], residual: &Mat<f64>) -> KrylovStep {
+    fn judge(&mut self, values: &[f64], residual: &Mat<f64>) -> KrylovStep {
         let wanted = self.wanted.min(residual.ncols());
         let largest = values[0].abs().max(f64::MIN_POSITIVE);
-        let worst = (0..wanted).map(|j| column_norm(residual.as_ref(), j) / largest).fold(0.0, f64::max);
+        let norms: Vec<f64> = (0..wanted).map(|j| column_norm(residual.as_ref(), j)).collect();
+        let own = |(r, value): (&f64, &f64)| if *r <= ROUNDING * largest { 0.0 } else { r / value.abs() };
+        let worst = norms.iter().zip(values).map(own).fold(0.0, f64::max);
+        self.stale = if worst < 0.7 * self.best { 0 } else { self.stale + 1 };
+        self.best = self.best.min(worst);
+        let exhausted = self.stale >= PATIENCE && norms.iter().all(|r| *r <= TOLERANCE * largest);
         KrylovStep {
             captured: values[..wanted].iter().sum(),
             residual: worst,
-            done: worst <= self.tolerance && wanted == self.wanted,
+            done: wanted == self.wanted && (worst <= self.tolerance || exhausted),
         }
     }
 

@@ -91,7 +91,10 @@ impl Kernel {
         let s = self.factor.noise();
         let r = if s > 0.0 { self.residual(e, z.as_ref()) } else { Mat::zeros(0, e.nrows()) };
         let inverse = if s > 0.0 { 1.0 / s } else { 0.0 };
-        (0..e.nrows()).map(|i| r.col(i).squared_norm_l2() * inverse + z.col(i).squared_norm_l2()).collect()
+        let distance = |i: usize| r.col(i).squared_norm_l2() * inverse + z.col(i).squared_norm_l2();
+        // Cells are finite: where a square is not, the distance is beyond all numbers.
+        let or_beyond = |d: f64| if d.is_nan() { f64::INFINITY } else { d };
+        (0..e.nrows()).map(|i| or_beyond(distance(i))).collect()
     }
 
     /// Squared length in the data's own units of each column of a residual (p × rows).
@@ -197,7 +200,7 @@ fn scale_row<'a, T: Real>(out: &mut [f64], row: impl Iterator<Item = &'a T>, ker
     out.iter_mut().zip(terms).for_each(|(o, ((x, m), r))| *o = (x.to_f64() - m) / r);
 }
 
-/// The features that a row has; an infinite cell is an error.
+/// The features that a row has: all of them when only its square is not finite. An infinite cell is an error.
 fn observed(chunk: &Chunk<'_>, row: usize) -> Result<Vec<usize>> {
     let mut features = Vec::with_capacity(chunk.ncols());
     for column in 0..chunk.ncols() {
@@ -209,9 +212,6 @@ fn observed(chunk: &Chunk<'_>, row: usize) -> Result<Vec<usize>> {
         if !value.is_nan() {
             features.push(column);
         }
-    }
-    if features.len() == chunk.ncols() {
-        return Err(Error::Scale); // finite cells whose square is not
     }
     Ok(features)
 }

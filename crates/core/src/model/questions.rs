@@ -12,7 +12,7 @@ use super::LinearGaussian;
 use super::kernel::{Kernel, for_each_group};
 use crate::data::{Chunk, Rows, map_chunks};
 use crate::error::{Error, Result};
-use crate::linalg::{LatentFactor, Mat, MatRef, add_product, product};
+use crate::linalg::{LatentFactor, Mat, MatRef, product};
 
 /// Rows drawn from one stream of the generator.
 const SAMPLE_BLOCK: usize = 256;
@@ -276,7 +276,13 @@ impl LinearGaussian {
         let z = Mat::from_fn(SAMPLE_BLOCK, q, |_, _| normal());
         let mut x =
             Mat::from_fn(SAMPLE_BLOCK, p, |_, j| self.mean()[j] + self.noise().of(j).sqrt() * normal());
-        add_product(x.as_mut(), z.as_ref(), self.loadings().transpose(), 1.0);
+        // Plain loops: a product's order of additions depends on the processor.
+        for j in 0..p {
+            for k in 0..q {
+                let (x, z, w) = (x.col_as_slice_mut(j), z.col_as_slice(k), self.loadings()[(j, k)]);
+                x.iter_mut().zip(z).for_each(|(x, z)| *x += w * z);
+            }
+        }
         x
     }
 

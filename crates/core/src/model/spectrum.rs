@@ -15,6 +15,7 @@ pub struct Spectrum {
     total_variance: f64,
     rows: usize,
     weight: f64,
+    distortion: Option<f64>, // when measured on the rows themselves
 }
 
 /// What a solver has found, before conventions are applied.
@@ -27,13 +28,16 @@ pub(crate) struct RawSpectrum {
     pub(crate) total_variance: f64,
     pub(crate) rows: usize,
     pub(crate) weight: f64,
+    /// What the vectors leave, when measured on the rows themselves.
+    pub(crate) distortion: Option<f64>,
 }
 
 impl Spectrum {
     /// Applies the conventions: at most min(rows − 1, p) eigenvalues, rounding below the rank set to 0, directions of
     /// eigenvalue 0 completed in one fixed way, the largest entry of each direction positive.
     pub(crate) fn new(raw: RawSpectrum) -> Result<Self> {
-        let RawSpectrum { mean, mut eigenvalues, mut vectors, total_variance, rows, weight } = raw;
+        let RawSpectrum { mean, mut eigenvalues, mut vectors, total_variance, rows, weight, distortion } =
+            raw;
         check_variance(rows, total_variance)?;
         let p = mean.len();
         eigenvalues.truncate(p.min(rows - 1));
@@ -42,7 +46,7 @@ impl Spectrum {
         let rank = eigenvalues.iter().take(vectors.ncols()).filter(|v| **v > 0.0).count();
         complete_basis(&mut vectors, rank);
         standard_signs(&mut vectors);
-        Ok(Self { mean, eigenvalues, vectors, total_variance, rows, weight })
+        Ok(Self { mean, eigenvalues, vectors, total_variance, rows, weight, distortion })
     }
 
     /// Mean of the rows (p).
@@ -100,11 +104,12 @@ impl Spectrum {
     /// eigenvalues (PRML 12.1.2).
     pub fn distortion(&self) -> f64 {
         let q = self.n_components();
-        if self.is_whole() {
+        let rest = match self.distortion {
+            Some(measured) => measured,
             // No cancellation: the parts are there to be added.
-            return self.eigenvalues[q..].iter().sum();
-        }
-        let rest = self.total_variance - self.eigenvalues[..q].iter().sum::<f64>();
+            None if self.is_whole() => self.eigenvalues[q..].iter().sum(),
+            None => self.total_variance - self.eigenvalues[..q].iter().sum::<f64>(),
+        };
         if rest <= negligible(self.rows, self.n_features(), self.total_variance) { 0.0 } else { rest }
     }
 
