@@ -448,3 +448,22 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn evidence_of_other_features_is_not_merged() {
+    use covary::evidence::{Accumulator, Moments, Sketch};
+    for (a, b) in [(2, 3), (3, 2)] {
+        let error = Moments::empty(a).merge(&Moments::empty(b)).unwrap_err();
+        assert!(matches!(error, Error::FeatureCount { expected, found } if (expected, found) == (a, b)));
+    }
+    let block = |v: f64| std::sync::Arc::new(Mat::from_fn(2, 1, |_, _| v));
+    assert!(Sketch::empty(block(1.0)).merge(&Sketch::empty(block(2.0))).is_err());
+    assert!(Sketch::empty(block(1.0)).merge(&Sketch::empty(block(1.0))).is_ok());
+}
+
+#[test]
+fn cells_that_are_not_whole_rows() {
+    use covary::data::{Chunk, Order};
+    assert!(matches!(Chunk::from_rows(0, vec![1.0; 3], 2, Order::Rows), Err(Error::Length { .. })));
+    assert!(Chunk::from_rows(0, vec![], 0, Order::Rows).is_err());
+}

@@ -302,3 +302,70 @@ fn constants_have_no_variance() {
         }
     }
 }
+
+/// The Krylov iteration must not take a pair for found because its residual is small beside the largest eigenvalue.
+#[test]
+fn small_eigenvalues_under_a_huge_one() {
+    let mut rng = Rng(41);
+    let deviations: Vec<f64> = (0..12).map(|j| if j == 0 { 1e5 } else { 3.0 - 0.1 * j as f64 }).collect();
+    let x = rows_with_deviations(500, &deviations, 0.0, &mut rng);
+    let truth = DensePpca::of(&x, None, 3);
+    for solver in ALL {
+        let s = spectrum(&x, 3, solver);
+        for k in 0..3 {
+            // What forming a covariance can lose: rounding of the largest eigenvalue.
+            let slack = 20.0 * f64::EPSILON * truth.eigenvalues[0];
+            close(s.eigenvalues()[k], truth.eigenvalues[k], slack, (solver.name(), k));
+        }
+    }
+}
+
+/// Single precision gives way to double where its products would drown the noise.
+#[test]
+fn single_precision_under_a_strong_component() {
+    let mut rng = Rng(42);
+    for strength in [1e2, 1e3, 1e4] {
+        let x = rows_with_deviations(5000, &[strength, 1.0, 1.0, 1.0], 0.0, &mut rng);
+        let narrow = narrowed(&x);
+        let truth = DensePpca::of(&widened(&narrow), None, 1);
+        for solver in [Solver::Eigen, Solver::Svd, Solver::Krylov, Solver::Auto] {
+            let fit = Ppca::new(1).solver(solver).fit(&narrow).unwrap();
+            relative(fit.spectrum.noise_variance(), truth.noise, 2e-4, (strength, solver.name()));
+        }
+    }
+}
+
+/// A row of weight 0 is no row, whatever it holds.
+#[test]
+fn rows_of_no_weight_are_absent() {
+    let mut rng = Rng(43);
+    let x = rows_with_deviations(500, &falling(6, 0.8), 0.0, &mut rng);
+    let truth = DensePpca::of(&x, None, 2);
+    for odd in [1e9, f64::NAN, f64::INFINITY] {
+        let with_odd = Mat::from_fn(600, 6, |i, j| if i < 100 { odd } else { x[(i - 100, j)] });
+        let weights: Vec<f64> = (0..600).map(|i| if i < 100 { 0.0 } else { 1.0 }).collect();
+        let columns = Mat::from_fn(6, 600, |i, j| with_odd[(j, i)]);
+        for view in [with_odd.as_ref(), columns.transpose()] {
+            for solver in ALL {
+                let cells = covary::data::Cells::F64(covary::data::Block::View(view));
+                let table = covary::data::Table::new(cells).with_weights(&weights[..]).unwrap();
+                let s = Ppca::new(2).solver(solver).fit(table).unwrap().spectrum;
+                relative(s.noise_variance(), truth.noise, 1e-12, (odd, solver.name()));
+                assert_eq!(s.rows(), 500);
+            }
+        }
+    }
+}
+
+/// A finite cell whose square overflows is infinitely unlikely, not an error and not NaN.
+#[test]
+fn a_row_beyond_all_numbers() {
+    let w = Mat::from_fn(3, 1, |i, _| 1.0 + i as f64);
+    let model = LinearGaussian::new(vec![0.0; 3], w, Noise::Isotropic(0.5)).unwrap();
+    let cells = [1e200, 1.0, 0.0, 1e200, f64::NAN, 0.0, 0.0, 0.0, 0.0];
+    let found = model.log_density(Rows::from_slice(&cells, 3).unwrap()).unwrap();
+    assert_eq!(found[..2], [f64::NEG_INFINITY; 2]);
+    assert!(found[2].is_finite());
+    let outliers = model.outliers(Rows::from_slice(&cells, 3).unwrap()).unwrap();
+    assert_eq!(outliers.p_value[..2], [0.0; 2]);
+}
