@@ -6,11 +6,16 @@ use super::Components;
 use super::eigen::decompose;
 use super::refine::refine;
 use crate::control::Control;
-use crate::data::{Chunk, Real, Table, with_view};
+use crate::data::{Cells, Chunk, Real, Table, with_view};
 use crate::error::{Error, Result};
-use crate::evidence::{Gram, PANEL, ShiftedBlock};
-use crate::linalg::{Eigen, Mat, MatRef, set_product};
+use crate::evidence::{Gram, ShiftedBlock};
+use crate::linalg::{Eigen, Mat, MatRef, orthonormal_columns, product, set_product};
 use crate::model::{RawSpectrum, Spectrum};
+
+/// Features that are carried over at once.
+const PANEL: usize = 256;
+/// Means up to so many deviations cost three digits at most when cells are multiplied as they lie.
+const MODERATE: f64 = 1e3;
 
 /// The spectrum of a table by its Gram matrix: uᵢ = Xᵀvᵢ/‖Xᵀvᵢ‖.
 pub(crate) fn solve(
@@ -32,32 +37,50 @@ pub(crate) fn solve(
     let mut eigenvalues: Vec<f64> = values.iter().map(|x| x / weight).collect();
     eigenvalues.truncate(p); // n > p is allowed: the rest is 0
     let q = components.resolve(rows, p, &eigenvalues)?;
-    let vectors = carry_over(&chunk, &mean, v.subcols(0, q));
+    let deviation = (total_variance / p as f64).sqrt();
+    let vectors = match plain_cells(&chunk, &mean, deviation) {
+        Some(x) => carry_over_plain(x, &mean, v.subcols(0, q)),
+        None => carry_over(&chunk, &mean, v.subcols(0, q)),
+    };
+    // Those of small eigenvalues have lost some orthogonality to the large ones, and get it back.
+    let vectors = orthonormal_columns(vectors);
     let mut raw = RawSpectrum { mean, eigenvalues, vectors, total_variance, rows, weight, distortion: None };
     refine(&mut raw, table, control)?;
     Spectrum::new(raw)
 }
 
-/// Orthonormal directions Xᵀv of the features (p × q), X the centred and weighted rows.
+/// Directions Xᵀv of the features (p × q), X the centred and weighted rows.
 fn carry_over(chunk: &Chunk<'_>, mean: &[f64], v: MatRef<'_, f64>) -> Mat<f64> {
     let mut u = Mat::zeros(mean.len(), v.ncols());
-    u.par_row_chunks_mut(PANEL).enumerate().for_each(|(k, out)| {
-        let start = k * PANEL;
-        let means = &mean[start..start + out.nrows()];
-        with_view!(chunk.cells(), x => {
-            let panel = x.subcols(start, means.len()); // (n × features)
-            let mut block = ShiftedBlock::new(panel.nrows(), means, 1.0, panel);
-            let centred = block.fill(panel, chunk.weights());
+    let panels = u.par_row_chunks_mut(PANEL).enumerate();
+    with_view!(chunk.cells(), x => {
+        let room = || ShiftedBlock::new(x.nrows(), &mean[..PANEL.min(mean.len())], 1.0, x);
+        panels.for_each_init(room, |block, (k, out)| {
+            let means = &mean[k * PANEL..k * PANEL + out.nrows()];
+            let panel = x.subcols(k * PANEL, means.len()); // (n × features)
+            let centred = block.shift_to(means).fill(panel, chunk.weights());
             Real::with_wide(centred, |centred| set_product(out, centred.transpose(), v));
         });
     });
-    orthonormal_columns(u)
+    u
 }
 
-/// Unit columns; those of small eigenvalues have lost some orthogonality to the large ones and get it back.
-fn orthonormal_columns(mut u: Mat<f64>) -> Mat<f64> {
-    (0..u.ncols()).for_each(|j| {
-        crate::linalg::orthonormalise(&mut u, j);
-    });
+/// The cells as they lie, when they can be multiplied without being centred first: double precision, no weights, and
+/// means that are not large beside the deviations.
+fn plain_cells<'a>(chunk: &'a Chunk<'_>, mean: &[f64], deviation: f64) -> Option<MatRef<'a, f64>> {
+    let small = mean.iter().all(|m| m.abs() <= MODERATE * deviation);
+    match chunk.cells() {
+        Cells::F64(cells) if small && chunk.weights().is_none() => Some(cells.view()),
+        _ => None,
+    }
+}
+
+/// The same directions by one product of the cells as they lie: Xᵀv − m (1ᵀv), where 1ᵀv is 0 but for rounding.
+fn carry_over_plain(x: MatRef<'_, f64>, mean: &[f64], v: MatRef<'_, f64>) -> Mat<f64> {
+    let mut u = product(x.transpose(), v);
+    for (k, mut column) in u.col_iter_mut().enumerate() {
+        let sum: f64 = v.col(k).iter().sum();
+        column.as_mut().iter_mut().zip(mean).for_each(|(u, m)| *u -= m * sum);
+    }
     u
 }

@@ -19,7 +19,12 @@ pub(crate) fn solve(moments: &Moments, components: Components, seed: u64) -> Res
         return Err(Error::Scale);
     }
     let covariance = moments.covariance();
-    let Eigen { values, vectors } = decompose(covariance.as_ref(), components, seed)?;
+    let mut eigen = decompose(covariance.as_ref(), components, seed)?;
+    if eigen.values.len() < p && cancels(total_variance, &eigen.values) {
+        // There are no rows to measure the rest on, but the whole decomposition knows it better.
+        eigen = symmetric_eigen(covariance.as_ref())?;
+    }
+    let Eigen { values, vectors } = eigen;
     let q = components.resolve(rows, p, &values)?;
     Spectrum::new(RawSpectrum {
         mean: moments.mean().to_vec(),
@@ -37,13 +42,8 @@ pub(super) fn decompose(matrix: MatRef<'_, f64>, components: Components, seed: u
     let n = matrix.nrows();
     if let Some(q) = components.count().filter(|q| n > SMALL && 6 * q < n)
         && let Some(found) = leading_eigen(matrix, q, seed)?
-        && !cancels(trace(matrix), &found.values)
     {
         return Ok(found);
     }
     symmetric_eigen(matrix)
-}
-
-fn trace(matrix: MatRef<'_, f64>) -> f64 {
-    (0..matrix.nrows()).map(|i| matrix[(i, i)]).sum()
 }

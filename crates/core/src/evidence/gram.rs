@@ -1,14 +1,14 @@
 //! Inner products of the centred rows with each other: the n × n side of the data, for n < p.
 
-use super::shifted::{Block, provisional_mean};
+use super::shifted::{Block, is_centred, provisional_mean};
 use crate::data::{Chunk, Real, with_view};
 use crate::error::{Error, Result};
-use crate::linalg::{Mat, MatRef, lower_crossproduct, mirror_lower};
+use crate::linalg::{Mat, MatRef, lower_crossproduct, mirror_lower, set_product};
 
 /// Features that are held at once, for all rows.
-pub(crate) const PANEL: usize = 64;
-/// Panels that one task adds up before results are merged: fixes the order of the sums.
-const PANELS_PER_TASK: usize = 32;
+const PANEL: usize = 128;
+/// Tasks that each add up a run of panels before results are merged: fixes the order of the sums.
+const TASKS: usize = 8;
 
 /// The Gram matrix of centred, weighted rows: entry (i, k) is √wᵢwₖ (xᵢ − m)ᵀ(xₖ − m).
 ///
@@ -41,11 +41,19 @@ impl Gram {
 
     fn of_view<T: Real>(view: MatRef<'_, T>, weights: Option<&[f64]>) -> Self {
         let (n, p) = (view.nrows(), view.ncols());
-        let shift = provisional_mean(view, weights);
-        let starts: Vec<usize> = (0..p).step_by(PANEL * PANELS_PER_TASK).collect();
+        let mut shift = provisional_mean(view, weights);
+        let plain = weights.is_none() && is_centred(view, &shift);
+        if plain {
+            shift.fill(0.0);
+        }
+        let features = PANEL * p.div_ceil(PANEL * TASKS).max(1); // of a task
+        let starts: Vec<usize> = (0..p).step_by(features).collect();
         let (offset, products) = tree(&starts, &|start| {
-            let end = (start + PANEL * PANELS_PER_TASK).min(p);
-            task(view.subcols(start, end - start), weights, &shift[start..end])
+            let end = (start + features).min(p);
+            match plain {
+                true => plain_task(view.subcols(start, end - start)),
+                false => task(view.subcols(start, end - start), weights, &shift[start..end]),
+            }
         })
         .unwrap_or_else(|| (Vec::new(), Mat::zeros(n, n)));
         let roots: Vec<f64> = (0..n).map(|i| weights.map_or(1.0, |w| w[i].sqrt())).collect();
@@ -87,16 +95,34 @@ fn task<T: Real>(view: MatRef<'_, T>, weights: Option<&[f64]>, shift: &[f64]) ->
     let (n, p) = (view.nrows(), view.ncols());
     let mut products = Mat::zeros(n, n);
     let mut sums = Vec::with_capacity(p);
+    let mut room: Option<Block<f64>> = None;
     for start in (0..p).step_by(PANEL) {
         let end = (start + PANEL).min(p);
         // In double precision always: the square of a condition number leaves single nothing to say.
         Real::with_wide(view.subcols(start, end - start), |panel| {
-            let mut block = Block::new(n, &shift[start..end], 1.0, panel);
+            let block = room.get_or_insert_with(|| Block::new(n, &shift[start..end], 1.0, panel));
+            block.shift_to(&shift[start..end]);
             lower_crossproduct(products.as_mut(), block.fill(panel, weights).transpose(), true);
             sums.extend(block.sum());
         });
     }
     (sums, products)
+}
+
+/// The same for features that lie around 0: their cells are multiplied where they are.
+fn plain_task<T: Real>(view: MatRef<'_, T>) -> Part {
+    let (n, p) = (view.nrows(), view.ncols());
+    let mut products = Mat::zeros(n, n);
+    let mut sums = Mat::zeros(1, p);
+    let ones = Mat::from_fn(1, n, |_, _| 1.0);
+    for start in (0..p).step_by(2 * PANEL) {
+        let len = (2 * PANEL).min(p - start);
+        Real::with_wide(view.subcols(start, len), |panel| {
+            lower_crossproduct(products.as_mut(), panel.transpose(), true);
+            set_product(sums.as_mut().subcols_mut(start, len), ones.as_ref(), panel);
+        });
+    }
+    (sums.row(0).iter().copied().collect(), products)
 }
 
 /// Moves the origin of inner products K = X Xᵀ (lower triangle, rows carry √w) to the weighted mean.

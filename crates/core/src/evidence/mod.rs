@@ -11,7 +11,6 @@ mod sketch;
 pub(crate) use center::center_of;
 pub use gather::{gather, gather_stream};
 pub use gram::Gram;
-pub(crate) use gram::PANEL;
 pub use moments::Moments;
 pub(crate) use residual::measure;
 pub(crate) use shifted::Block as ShiftedBlock;

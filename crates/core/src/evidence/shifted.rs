@@ -43,6 +43,17 @@ pub(super) fn provisional_mean<T: Real>(view: MatRef<'_, T>, weights: Option<&[f
     mean.into_iter().map(round).collect()
 }
 
+/// Whether the first rows lie around 0 as closely as around their mean: then a shift would bring nothing.
+pub(super) fn is_centred<T: Real>(view: MatRef<'_, T>, mean: &[f64]) -> bool {
+    let rows = view.nrows().min(FIRST_ROWS);
+    let mut squares = vec![0.0; mean.len()];
+    for i in 0..rows {
+        let terms = view.row(i).iter().zip(mean);
+        squares.iter_mut().zip(terms).for_each(|(s, (x, m))| *s += (x.to_f64() - m).powi(2) / rows as f64);
+    }
+    squares.iter().zip(mean).all(|(s, m)| m * m <= *s)
+}
+
 /// A power of two near the size of the first deviations: single precision would overflow when squared without it.
 pub(super) fn provisional_unit<T: Real>(view: MatRef<'_, T>, weights: Option<&[f64]>, shift: &[f64]) -> f64 {
     let deviations = |i: usize| view.row(i).iter().zip(shift).map(|(x, s)| (x.to_f64() - s).abs());
@@ -90,6 +101,14 @@ pub(crate) struct Block<T> {
 }
 
 impl<T: Real> Block<T> {
+    /// The same room for other features, at most as many.
+    pub(crate) fn shift_to(&mut self, shift: &[f64]) -> &mut Self {
+        self.shift.clear();
+        self.shift.extend(shift.iter().map(|s| T::from_f64(*s)));
+        self.sum.resize(shift.len(), T::from_f64(0.0));
+        self
+    }
+
     /// Room for so many rows, in the layout of a source.
     pub(crate) fn new(rows: usize, shift: &[f64], unit: f64, like: MatRef<'_, T>) -> Self {
         let by_rows = like.col_stride().unsigned_abs() < like.row_stride().unsigned_abs();

@@ -1,5 +1,7 @@
 //! Conventions that make orthonormal bases unique: signs, and the completion of a partial basis.
 
+use faer::{unzip, zip};
+
 use super::{Mat, MatRef};
 
 /// A direction shorter than this, relative to what it was, is rounding and not kept.
@@ -8,17 +10,11 @@ const NEGLIGIBLE: f64 = 1e-8;
 /// Flips columns so that the entry of largest magnitude in each is positive (the first such entry on ties).
 pub(crate) fn standard_signs(vectors: &mut Mat<f64>) {
     for j in 0..vectors.ncols() {
-        let mut pivot = 0;
-        for i in 1..vectors.nrows() {
-            // A tie is a tie up to rounding: solvers must agree on the sign.
-            if vectors[(i, j)].abs() > vectors[(pivot, j)].abs() * (1.0 + 1e-10) {
-                pivot = i;
-            }
-        }
-        if vectors.nrows() > 0 && vectors[(pivot, j)] < 0.0 {
-            for i in 0..vectors.nrows() {
-                vectors[(i, j)] = -vectors[(i, j)];
-            }
+        let column = vectors.col_as_slice_mut(j);
+        // A tie is a tie up to rounding: solvers must agree on the sign.
+        let larger = |best: f64, x: &f64| if x.abs() > best.abs() * (1.0 + 1e-10) { *x } else { best };
+        if column.iter().fold(0.0, larger) < 0.0 {
+            column.iter_mut().for_each(|x| *x = -*x);
         }
     }
 }
@@ -29,6 +25,9 @@ pub(crate) fn standard_signs(vectors: &mut Mat<f64>) {
 /// part outside the span (the first such axis on ties), projected. So every solver completes in the same way.
 pub(crate) fn complete_basis(vectors: &mut Mat<f64>, rank: usize) {
     let p = vectors.nrows();
+    if rank >= vectors.ncols() {
+        return;
+    }
     // Squared length of each axis outside the span so far: 1 − Σⱼ uᵢⱼ².
     let mut outside: Vec<f64> =
         (0..p).map(|i| 1.0 - (0..rank).map(|j| vectors[(i, j)].powi(2)).sum::<f64>()).collect();
@@ -47,23 +46,40 @@ pub(crate) fn complete_basis(vectors: &mut Mat<f64>, rank: usize) {
 /// Makes column `j` orthogonal to the columns before it and of unit length (Gram–Schmidt, twice).
 ///
 /// A column of which only rounding is left becomes zero, and the answer is `false`.
-pub(crate) fn orthonormalise(vectors: &mut Mat<f64>, j: usize) -> bool {
+pub(super) fn orthonormalise(vectors: &mut Mat<f64>, j: usize) -> bool {
     for _ in 0..2 {
         let (before, rest) = vectors.as_mut().split_at_col_mut(j);
         let mut v = rest.col_mut(0);
         let norm_before = v.norm_l2();
         for u in before.as_ref().col_iter() {
             let along: f64 = u.transpose() * v.as_ref();
-            v.as_mut().iter_mut().zip(u.iter()).for_each(|(v, u)| *v -= along * u);
+            zip!(&mut v, &u).for_each(|unzip!(v, u)| *v -= along * *u);
         }
         let norm = v.norm_l2();
         if norm <= NEGLIGIBLE * norm_before || norm == 0.0 {
             v.fill(0.0);
             return false;
         }
-        v.as_mut().iter_mut().for_each(|x| *x /= norm);
+        zip!(&mut v).for_each(|unzip!(x)| *x /= norm);
     }
     true
+}
+
+/// Makes all columns orthonormal, in order; columns that are so already, up to rounding, only get unit length.
+pub(crate) fn orthonormal_columns(mut vectors: Mat<f64>) -> Mat<f64> {
+    for j in 0..vectors.ncols() {
+        let mut v = vectors.col_mut(j);
+        let norm = v.norm_l2();
+        if norm > 0.0 {
+            zip!(&mut v).for_each(|unzip!(x)| *x /= norm);
+        }
+    }
+    if orthonormality_error(vectors.as_ref()) > 1e-14 {
+        (0..vectors.ncols()).for_each(|j| {
+            orthonormalise(&mut vectors, j);
+        });
+    }
+    vectors
 }
 
 /// Largest entry of |VᵀV − I|.

@@ -46,6 +46,16 @@ impl Cholesky {
         solve_upper_triangular_in_place(self.l.transpose(), b, Par::Seq);
     }
 
+    /// `b ← L⁻¹ b`.
+    pub(crate) fn solve_lower(&self, b: MatMut<'_, f64>) {
+        solve_lower_triangular_in_place(self.l.as_ref(), b, Par::Seq);
+    }
+
+    /// Smallest entry of the diagonal of L.
+    pub(crate) fn smallest_pivot(&self) -> f64 {
+        (0..self.l.nrows()).map(|i| self.l[(i, i)]).fold(f64::INFINITY, f64::min)
+    }
+
     /// log |A|.
     pub(crate) fn log_det(&self) -> f64 {
         2.0 * (0..self.l.nrows()).map(|i| self.l[(i, i)].ln()).sum::<f64>()

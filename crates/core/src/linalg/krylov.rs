@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
 use super::basis::orthonormalise;
-use super::{Eigen, Mat, MatRef, column_norm, product, symmetric_eigen};
+use super::{Cholesky, Eigen, Mat, MatRef, column_norm, product, symmetric_eigen};
 use crate::error::Result;
 
 /// Residual, relative to its own eigenvalue, at which a pair counts as found.
@@ -73,6 +73,11 @@ impl BlockKrylov {
     pub(crate) fn tolerance(mut self, tolerance: f64) -> Self {
         self.tolerance = tolerance;
         self
+    }
+
+    /// Starts from the product of the matrix with the first block instead: worth it where products are cheap.
+    fn warm_up(&mut self, image: &Mat<f64>) {
+        self.next = orthonormal_outside(image, self.basis.as_ref());
     }
 
     /// The block whose product with the matrix is wanted next.
@@ -188,12 +193,31 @@ fn orthonormal_outside(columns: &Mat<f64>, basis: MatRef<'_, f64>) -> Mat<f64> {
         let along = product(basis.transpose(), block.as_ref()); // (m × b)
         block -= product(basis, along.as_ref());
     }
-    let kept: Vec<usize> = (0..block.ncols()).filter(|&j| orthonormalise(&mut block, j)).collect();
-    let mut out = Mat::from_fn(block.nrows(), kept.len(), |i, j| block[(i, kept[j])]);
+    let mut out = orthonormal(block);
     // Once more against the basis: normalising may have blown up what was left of it.
     let along = product(basis.transpose(), out.as_ref());
     out -= product(basis, along.as_ref());
     out
+}
+
+/// An orthonormal basis of the columns, directions lost to rounding left out.
+fn orthonormal(mut block: Mat<f64>) -> Mat<f64> {
+    if orthonormal_by_cholesky(&mut block).is_some() {
+        return block;
+    }
+    let kept: Vec<usize> = (0..block.ncols()).filter(|&j| orthonormalise(&mut block, j)).collect();
+    Mat::from_fn(block.nrows(), kept.len(), |i, j| block[(i, kept[j])])
+}
+
+/// B ← B L⁻ᵀ with BᵀB = L Lᵀ, twice: whole products instead of column by column. `None` when columns are too nearly
+/// dependent; the block is then some other basis of the same columns.
+fn orthonormal_by_cholesky(block: &mut Mat<f64>) -> Option<()> {
+    for _ in 0..2 {
+        let gram = product(block.transpose(), block.as_ref());
+        let factor = Cholesky::new(gram, "a Gram matrix").ok().filter(|l| l.smallest_pivot() > 1e-5)?;
+        factor.solve_lower(block.transpose_mut());
+    }
+    Some(())
 }
 
 fn scale_to_unit(block: &mut Mat<f64>) {
@@ -211,6 +235,10 @@ pub(crate) fn leading_eigen(matrix: MatRef<'_, f64>, wanted: usize, seed: u64) -
     let n = matrix.nrows();
     let unit = super::power_of_two(super::max_abs_lower(matrix));
     let mut krylov = BlockKrylov::new(n, wanted, seed);
+    for _ in 0..3 {
+        let image = product(matrix, krylov.next_block());
+        krylov.warm_up(&image);
+    }
     // Products and bases of this size cost about as much as the whole decomposition.
     let mut columns = 0;
     while columns < n {

@@ -13,7 +13,7 @@ mod svd;
 use faer::linalg::matmul::triangular::{BlockStructure, matmul as triangular_matmul};
 use faer::{Accum, Par};
 
-pub(crate) use basis::{complete_basis, orthonormalise, orthonormality_error, standard_signs};
+pub(crate) use basis::{complete_basis, orthonormal_columns, orthonormality_error, standard_signs};
 pub(crate) use cholesky::Cholesky;
 pub use eigen::Eigen;
 pub(crate) use eigen::symmetric_eigen;
@@ -30,7 +30,7 @@ const TASKS: usize = 8;
 /// How whole-matrix work is split: the same on every machine.
 pub(crate) fn split(work: usize) -> Par {
     // Below this many multiplications the hand-over costs more than it brings.
-    if work < 1 << 18 { Par::Seq } else { Par::rayon(TASKS) }
+    if work < 1 << 22 { Par::Seq } else { Par::rayon(TASKS) }
 }
 
 /// `a · b`, split over threads when large.

@@ -66,7 +66,7 @@ impl LinearGaussian {
             return Err(Error::Length { what: "rows of the loadings", expected: p, found: loadings.nrows() });
         }
         let finite = mean.iter().all(|m| m.is_finite())
-            && loadings.col_iter().all(|c| c.iter().all(|x| x.is_finite()));
+            && (0..loadings.ncols()).all(|j| loadings.col_as_slice(j).iter().all(|x| x.is_finite()));
         if !finite {
             return Err(parameter("the mean or the loadings", &"not finite", "finite numbers"));
         }

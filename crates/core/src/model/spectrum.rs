@@ -127,9 +127,11 @@ impl Spectrum {
     /// When a number overflows.
     pub fn ppca(&self) -> Result<LinearGaussian> {
         let noise = self.noise_variance();
-        let length: Vec<f64> = self.eigenvalues.iter().map(|v| (v - noise).max(0.0).sqrt()).collect();
-        let loadings =
-            Mat::from_fn(self.n_features(), self.n_components(), |i, j| self.vectors[(i, j)] * length[j]);
+        let mut loadings = self.vectors.clone();
+        for (j, value) in self.eigenvalues[..self.n_components()].iter().enumerate() {
+            let length = (value - noise).max(0.0).sqrt();
+            loadings.col_as_slice_mut(j).iter_mut().for_each(|x| *x *= length);
+        }
         LinearGaussian::new(self.mean.clone(), loadings, Noise::Isotropic(noise))
     }
 
