@@ -76,8 +76,13 @@ impl BlockKrylov {
     }
 
     /// Starts from the product of the matrix with the first block instead: worth it where products are cheap.
+    ///
+    /// A product that has lost directions (a matrix of low rank) is no better start, and is not taken.
     fn warm_up(&mut self, image: &Mat<f64>) {
-        self.next = orthonormal_outside(image, self.basis.as_ref());
+        let start = orthonormal_outside(image, self.basis.as_ref());
+        if start.ncols() == self.next.ncols() {
+            self.next = start;
+        }
     }
 
     /// The block whose product with the matrix is wanted next.
