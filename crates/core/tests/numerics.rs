@@ -369,3 +369,28 @@ fn a_row_beyond_all_numbers() {
     let outliers = model.outliers(Rows::from_slice(&cells, 3).unwrap()).unwrap();
     assert_eq!(outliers.p_value[..2], [0.0; 2]);
 }
+
+/// Fewer cells than latent variables and next to no noise: one observed cell is N(μ, ‖w‖² + σ²), whatever σ² is.
+#[test]
+fn few_cells_and_little_noise() {
+    let mut rng = Rng(44);
+    let w = normal_matrix(6, 4, &mut rng);
+    for noise in [1e-6, 1e-9, 1e-12, 1e-15, 1e-20, 1e-30] {
+        let model = LinearGaussian::new(vec![0.5; 6], w.clone(), Noise::Isotropic(noise)).unwrap();
+        let mut row = vec![f64::NAN; 6];
+        row[2] = 1.7;
+        let variance = (0..4).map(|k| w[(2, k)].powi(2)).sum::<f64>() + noise;
+        let expected = -0.5 * ((2.0 * std::f64::consts::PI * variance).ln() + 1.2f64.powi(2) / variance);
+        let found = model.log_density(Rows::from_slice(&row, 6).unwrap()).unwrap();
+        close(found[0], expected, 1e-12, noise);
+        let posterior = model.posterior(Rows::from_slice(&row, 6).unwrap()).unwrap();
+        let covariance = posterior.covariance.of(0);
+        for i in 0..4 {
+            close(posterior.mean[(0, i)], w[(2, i)] * 1.2 / variance, 1e-12, (noise, i));
+            for j in 0..4 {
+                let prior = f64::from(u8::from(i == j));
+                close(covariance[(i, j)], prior - w[(2, i)] * w[(2, j)] / variance, 1e-12, (noise, i, j));
+            }
+        }
+    }
+}

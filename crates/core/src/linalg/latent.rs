@@ -3,7 +3,7 @@
 //! With `A = D^-½ W` (p × q) and `G = AᵀA`, \[TB99, eq. 6\] and Woodbury's identity need only `M = s I + G`:
 //! the posterior of z given the scaled deviation e is N(M⁻¹Aᵀe, s M⁻¹), and log |WWᵀ + sD| = log |D| + (p − q) log s + log |M|.
 
-use super::{Cholesky, Eigen, Mat, MatMut, MatRef, mirror_lower, product, symmetric_eigen};
+use super::{Cholesky, Eigen, Mat, MatRef, mirror_lower, product, set_product, symmetric_eigen};
 use crate::error::Result;
 
 /// The factor of `M = s I + AᵀA`, or of its limit without noise.
@@ -14,6 +14,15 @@ pub(crate) enum LatentFactor {
         /// s.
         noise: f64,
         /// Of M (q × q).
+        factor: Cholesky,
+    },
+    /// s > 0 and fewer features than latent variables: the other side, s I + AAᵀ, is the smaller and the safer one.
+    Narrow {
+        /// s.
+        noise: f64,
+        /// A (p × q).
+        a: Mat<f64>,
+        /// Of s I + AAᵀ (p × p).
         factor: Cholesky,
     },
     /// s = 0: pseudo-inverse, and the prior where the loadings say nothing.
@@ -28,33 +37,53 @@ pub(crate) enum LatentFactor {
 impl LatentFactor {
     /// Factors `s I + AᵀA`.
     pub(crate) fn new(a: MatRef<'_, f64>, noise: f64) -> Result<Self> {
-        let q = a.ncols();
+        let (p, q) = (a.nrows(), a.ncols());
+        if noise > 0.0 && p < q {
+            let factor = regularised(product(a, a.transpose()), noise)?;
+            return Ok(Self::Narrow { noise, a: a.to_owned(), factor });
+        }
         let mut gram = product(a.transpose(), a); // (q × q)
         if noise > 0.0 {
-            (0..q).for_each(|j| gram[(j, j)] += noise);
-            let factor = Cholesky::new(gram, "the posterior precision of the latent variables")?;
-            return Ok(Self::Noisy { noise, factor });
+            return Ok(Self::Noisy { noise, factor: regularised(gram, noise)? });
         }
         mirror_lower(&mut gram);
         let eigen = symmetric_eigen(gram.as_ref())?;
-        let floor = eigen.values.first().copied().unwrap_or(0.0) * f64::EPSILON * q.max(a.nrows()) as f64;
+        let floor = eigen.values.first().copied().unwrap_or(0.0) * f64::EPSILON * q.max(p) as f64;
         let rank = eigen.values.iter().take_while(|v| **v > floor).count();
         Ok(Self::Noiseless { eigen, rank })
     }
 
-    /// `b ← M⁻¹ b` (pseudo-inverse without noise), b is (q × anything).
-    pub(crate) fn solve(&self, mut b: MatMut<'_, f64>) {
+    /// Posterior means `M⁻¹Aᵀe` (q × rows) of scaled deviations e (rows × p); least squares without noise.
+    pub(crate) fn latent(&self, a: MatRef<'_, f64>, e: MatRef<'_, f64>) -> Mat<f64> {
+        let mut z = Mat::zeros(a.ncols(), e.nrows());
+        if let Self::Narrow { factor, .. } = self {
+            let mut t = e.transpose().to_owned(); // (p × rows)
+            factor.solve(t.as_mut());
+            set_product(z.as_mut(), a.transpose(), t.as_ref());
+            return z;
+        }
+        set_product(z.as_mut(), a.transpose(), e.transpose());
         match self {
-            Self::Noisy { factor, .. } => factor.solve(b),
+            Self::Noisy { factor, .. } => factor.solve(z.as_mut()),
             Self::Noiseless { eigen, rank } => {
                 let v = eigen.vectors.subcols(0, *rank);
-                let mut t = product(v.transpose(), b.as_ref());
+                let mut t = product(v.transpose(), z.as_ref());
                 for i in 0..*rank {
                     t.row_mut(i).iter_mut().for_each(|x| *x /= eigen.values[i]);
                 }
-                b.copy_from(product(v, t.as_ref()));
+                z = product(v, t.as_ref());
             }
+            Self::Narrow { .. } => {}
         }
+        z
+    }
+
+    /// `eᵀ(s I + AAᵀ)⁻¹e` of each row of e where that side is factored: ‖L⁻¹e‖².
+    pub(crate) fn distances(&self, e: MatRef<'_, f64>) -> Option<Vec<f64>> {
+        let Self::Narrow { factor, .. } = self else { return None };
+        let mut t = e.transpose().to_owned(); // (p × rows)
+        factor.solve_lower(t.as_mut());
+        Some(t.col_iter().map(|c| c.squared_norm_l2()).collect())
     }
 
     /// Covariance of z given a row: `s M⁻¹`; without noise the projection on what the loadings leave free.
@@ -67,6 +96,14 @@ impl LatentFactor {
                 mirror_lower(&mut out);
                 out
             }
+            Self::Narrow { a, factor, .. } => {
+                let mut t = a.clone(); // (s I + AAᵀ)⁻¹ A (p × q)
+                factor.solve(t.as_mut());
+                let known = product(a.transpose(), t.as_ref());
+                Mat::from_fn(a.ncols(), a.ncols(), |i, j| {
+                    f64::from(u8::from(i == j)) - 0.5 * (known[(i, j)] + known[(j, i)])
+                })
+            }
             Self::Noiseless { eigen, rank } => {
                 let free = eigen.vectors.subcols(*rank, eigen.values.len() - rank);
                 product(free, free.transpose())
@@ -74,13 +111,14 @@ impl LatentFactor {
         }
     }
 
-    /// `(p − q) log s + log |M|` for p features; `None` when the covariance is singular.
+    /// log |s I + AAᵀ| = `(p − q) log s + log |M|` for p features; `None` when the covariance is singular.
     pub(crate) fn log_det(&self, p: usize) -> Option<f64> {
         match self {
             Self::Noisy { noise, factor } => {
                 let q = factor.lower().nrows();
                 Some((p as f64 - q as f64) * noise.ln() + factor.log_det())
             }
+            Self::Narrow { factor, .. } => Some(factor.log_det()),
             Self::Noiseless { eigen, rank } => {
                 (*rank == p).then(|| eigen.values[..p].iter().map(|v| v.ln()).sum())
             }
@@ -90,7 +128,7 @@ impl LatentFactor {
     /// Dimensions of the data that the model can reach.
     pub(crate) fn rank(&self, p: usize) -> usize {
         match self {
-            Self::Noisy { .. } => p,
+            Self::Noisy { .. } | Self::Narrow { .. } => p,
             Self::Noiseless { rank, .. } => *rank,
         }
     }
@@ -98,8 +136,14 @@ impl LatentFactor {
     /// s.
     pub(crate) fn noise(&self) -> f64 {
         match self {
-            Self::Noisy { noise, .. } => *noise,
+            Self::Noisy { noise, .. } | Self::Narrow { noise, .. } => *noise,
             Self::Noiseless { .. } => 0.0,
         }
     }
+}
+
+/// The factor of `gram + noise · I`.
+fn regularised(mut gram: Mat<f64>, noise: f64) -> Result<Cholesky> {
+    (0..gram.nrows()).for_each(|j| gram[(j, j)] += noise);
+    Cholesky::new(gram, "the posterior precision of the latent variables")
 }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::LinearGaussian;
 use crate::data::{Chunk, Real, with_view};
 use crate::error::{Error, Result};
-use crate::linalg::{ColRef, LatentFactor, Mat, MatRef, add_product, set_product};
+use crate::linalg::{ColRef, LatentFactor, Mat, MatRef, add_product};
 
 /// Rows of a block: deviations and products stay in cache.
 const BLOCK_ROWS: usize = 128;
@@ -70,10 +70,7 @@ impl Kernel {
 
     /// Latent coordinates (q × rows) of scaled deviations e (rows × p) by the given factor.
     pub(super) fn latent(&self, factor: &LatentFactor, e: MatRef<'_, f64>) -> Mat<f64> {
-        let mut z = Mat::zeros(self.a.ncols(), e.nrows());
-        set_product(z.as_mut(), self.a.transpose(), e.transpose());
-        factor.solve(z.as_mut());
-        z
+        factor.latent(self.a.as_ref(), e)
     }
 
     /// e − A z: what the latent coordinates leave (rows × p), in units of the relative noise.
@@ -87,6 +84,9 @@ impl Kernel {
     ///
     /// Equal to eᵀC⁻¹e because the posterior mean z minimises that sum.
     pub(super) fn mahalanobis(&self, e: MatRef<'_, f64>) -> Vec<f64> {
+        if let Some(distances) = self.factor.distances(e) {
+            return distances;
+        }
         let z = self.latent(&self.factor, e);
         let s = self.factor.noise();
         let r = if s > 0.0 { self.residual(e, z.as_ref()) } else { Mat::zeros(0, e.nrows()) };
