@@ -101,7 +101,8 @@ impl Moments {
     /// The error that products in single precision leave in a variance, relative to the largest variance: 0 when there
     /// were none.
     ///
-    /// Measured: sums of 512 products err by some 1e-6 of their size, either way, and n/512 of them average out.
+    /// A rule fitted to one observation, not a bound: 5000 rows gave an error of 1.3e-8 of the largest variance, and errors
+    /// of independent sums are taken to average out like 1/√n.
     pub(crate) fn single_precision_error(&self) -> f64 {
         if self.single { 1e-6 / (self.rows() as f64).sqrt() } else { 0.0 }
     }
