@@ -47,6 +47,30 @@ pub enum Error {
         /// What could not be done.
         operation: &'static str,
     },
+    /// A cell is given twice.
+    #[error("the cell at {cell} is given twice; keep one value, or their mean")]
+    DuplicateCell {
+        /// Where it stands.
+        cell: Cell,
+    },
+    /// Some features have no observed cell.
+    #[error("{} never observed; leave {} out", features_are(.features), if .features.len() == 1 { "it" } else { "them" })]
+    NeverObserved {
+        /// Positions, counted from 0, and names when the source knows them.
+        features: Vec<(usize, Option<String>)>,
+    },
+    /// The likelihood has no maximum: the noise can vanish.
+    #[error(
+        "{requested} components pass through all {cells} observed cells exactly, so the likelihood has no maximum; ask for {possible} or fewer"
+    )]
+    TooFewCells {
+        /// Components asked for.
+        requested: usize,
+        /// The largest number that the cells support; 0 when none.
+        possible: usize,
+        /// Observed cells.
+        cells: u64,
+    },
     /// There are no rows at all.
     #[error("there are no rows")]
     NoRows,
@@ -205,6 +229,24 @@ pub enum ErrorClass {
     Interrupted,
 }
 
+/// "feature 'a' was" or "features 'a', 'b' and 3 more were".
+fn features_are(features: &[(usize, Option<String>)]) -> String {
+    const SHOWN: usize = 8;
+    let show = |(j, name): &(usize, Option<String>)| match name {
+        Some(name) => format!("'{name}'"),
+        None => j.to_string(),
+    };
+    let mut list: Vec<String> = features.iter().take(SHOWN).map(show).collect();
+    if features.len() > SHOWN {
+        list.push(format!("{} more", features.len() - SHOWN));
+    }
+    match list.split_last() {
+        Some((last, [])) => format!("feature {last} was"),
+        Some((last, others)) => format!("features {} and {last} were", others.join(", ")),
+        None => "no feature was".into(),
+    }
+}
+
 impl Error {
     /// Wraps the error of a row source.
     pub fn source(class: ErrorClass, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
@@ -228,8 +270,13 @@ impl Error {
 
     /// Adds the feature's name to an error that points to a cell.
     pub(crate) fn named(mut self, names: Option<&[String]>) -> Self {
-        if let Self::Infinite { cell, .. } | Self::Hole { cell, .. } = &mut self {
-            cell.name = names.and_then(|n| n.get(cell.column)).cloned();
+        let name = |column: usize| names.and_then(|n| n.get(column)).cloned();
+        match &mut self {
+            Self::Infinite { cell, .. } | Self::Hole { cell, .. } | Self::DuplicateCell { cell } => {
+                cell.name = name(cell.column);
+            }
+            Self::NeverObserved { features } => features.iter_mut().for_each(|(j, n)| *n = name(*j)),
+            _ => (),
         }
         self
     }

@@ -19,7 +19,7 @@ impl Cell for f32 {
     fn of<'a>(cells: &'a Cells<'_>) -> Option<MatRef<'a, f32>> {
         match cells {
             Cells::F32(block) => Some(block.view()),
-            Cells::F64(_) => None,
+            _ => None,
         }
     }
     fn block(block: Block<'static, f32>) -> Cells<'static> {
@@ -31,7 +31,7 @@ impl Cell for f64 {
     fn of<'a>(cells: &'a Cells<'_>) -> Option<MatRef<'a, f64>> {
         match cells {
             Cells::F64(block) => Some(block.view()),
-            Cells::F32(_) => None,
+            _ => None,
         }
     }
     fn block(block: Block<'static, f64>) -> Cells<'static> {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::ObservedRows;
 use crate::error::{Cell, Error, Result};
 use crate::linalg::{Mat, MatRef};
 
@@ -93,9 +94,11 @@ pub enum Cells<'a> {
     F32(Block<'a, f32>),
     /// Double precision.
     F64(Block<'a, f64>),
+    /// Only the cells that were seen.
+    Observed(ObservedRows<'a>),
 }
 
-/// Runs the same generic expression on the view of either precision.
+/// Runs the same generic expression on the view of either precision; cells that were not seen become NaN.
 macro_rules! with_view {
     ($cells:expr, $view:ident => $body:expr) => {
         match $cells {
@@ -107,6 +110,11 @@ macro_rules! with_view {
                 let $view = block.view();
                 $body
             }
+            $crate::data::Cells::Observed(rows) => {
+                let dense = rows.to_dense();
+                let $view = dense.as_ref();
+                $body
+            }
         }
     };
 }
@@ -115,7 +123,11 @@ pub(crate) use with_view;
 impl Cells<'_> {
     /// Number of rows and columns.
     pub fn shape(&self) -> (usize, usize) {
-        with_view!(self, v => (v.nrows(), v.ncols()))
+        match self {
+            Self::F32(block) => (block.view().nrows(), block.view().ncols()),
+            Self::F64(block) => (block.view().nrows(), block.view().ncols()),
+            Self::Observed(rows) => rows.shape(),
+        }
     }
 
     /// Rows `start .. start + len`, without copying.
@@ -123,12 +135,17 @@ impl Cells<'_> {
         match self {
             Self::F32(block) => Cells::F32(Block::View(block.view().subrows(start, len))),
             Self::F64(block) => Cells::F64(Block::View(block.view().subrows(start, len))),
+            Self::Observed(rows) => Cells::Observed(rows.part(start, len)),
         }
     }
 
     /// One cell, in double precision.
     pub fn get(&self, row: usize, column: usize) -> f64 {
-        with_view!(self, v => v[(row, column)].to_f64())
+        match self {
+            Self::F32(block) => block.view()[(row, column)].to_f64(),
+            Self::F64(block) => block.view()[(row, column)],
+            Self::Observed(rows) => rows.get(row, column),
+        }
     }
 }
 

@@ -1,12 +1,14 @@
 //! Rows: arrays, files and partitions as chunks of cells, with holes and weights.
 
 mod chunk;
+mod observed;
 mod rows;
 mod source;
 mod table;
 
 pub(crate) use chunk::with_view;
 pub use chunk::{Block, Cells, Chunk, Order, Real};
+pub use observed::{Observed, ObservedRows};
 pub use rows::Rows;
 pub use source::{RowSource, RowStream, map_chunks};
 pub use table::Table;

@@ -32,6 +32,11 @@ pub trait RowSource: Sync {
         None
     }
 
+    /// Whether chunks hold only the cells that were seen: work must then be in proportion to those.
+    fn observed_only(&self) -> bool {
+        false
+    }
+
     /// The whole, when it lies in memory: whole-matrix solvers ask for it.
     fn as_table(&self) -> Option<&Table<'_>> {
         None
