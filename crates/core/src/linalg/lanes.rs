@@ -152,18 +152,13 @@ impl Lanes {
 
     /// The factors of the given lanes, any number of times each.
     pub(crate) fn select(&self, lanes: &[usize]) -> Self {
-        Self { q: self.q, factors: select_rows(&self.factors, lanes) }
+        let mut factors = Mat::zeros(lanes.len(), self.factors.ncols());
+        for j in 0..factors.ncols() {
+            let from = self.factors.col_as_slice(j);
+            factors.col_as_slice_mut(j).iter_mut().zip(lanes).for_each(|(o, lane)| *o = from[*lane]);
+        }
+        Self { q: self.q, factors }
     }
-}
-
-/// The given rows, any number of times each.
-pub(crate) fn select_rows(matrix: &Mat<f64>, rows: &[usize]) -> Mat<f64> {
-    let mut out = Mat::zeros(rows.len(), matrix.ncols());
-    for j in 0..matrix.ncols() {
-        let from = matrix.col_as_slice(j);
-        out.col_as_slice_mut(j).iter_mut().zip(rows).for_each(|(o, row)| *o = from[*row]);
-    }
-    out
 }
 
 #[inline(always)]
