@@ -8,6 +8,8 @@
 use std::f64::consts::TAU;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::Accumulator;
 use super::masked::{MaskedBlock, for_each_masked};
 use super::moments::check_features;
@@ -39,7 +41,7 @@ impl LatentParameters {
             return Err(Error::Length { what: "rows of the loadings", expected, found });
         }
         let finite = loadings.col_iter().all(|c| c.iter().all(|x| x.is_finite()));
-        if !finite || !mean.iter().all(|m| m.is_finite()) || !(noise > 0.0 && noise.is_finite()) {
+        if !(finite && mean.iter().all(|m| m.is_finite()) && noise > 0.0 && noise.is_finite()) {
             let (name, value) = ("the start of an iteration", format!("noise variance {noise}"));
             return Err(Error::Parameter { name, value, allowed: "finite, with a positive noise variance" });
         }
@@ -108,7 +110,7 @@ pub struct Latent {
 }
 
 /// Sums over all rows that have a cell; vectors are packed so that they merge like numbers.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Totals {
     /// Σ w.
     pub(crate) weight: f64,
@@ -152,7 +154,9 @@ impl Latent {
         let fits = shape(&second) == (packed_len(q + 1), p)
             && shape(&cross) == (q + 1, p)
             && totals.second.len() == packed_len(q + 1);
-        if fits && finite(&second) && finite(&cross) {
+        let numbers = [totals.weight, totals.cells, totals.log_likelihood, totals.squares, totals.determined];
+        let possible = numbers.iter().chain(&totals.second).all(|x| x.is_finite()) && totals.weight >= 0.0;
+        if fits && possible && finite(&second) && finite(&cross) {
             return Ok(Self { parameters, second, cross, totals });
         }
         Err(Error::Format("latent evidence that no rows can have".into()))

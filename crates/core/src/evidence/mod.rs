@@ -19,6 +19,7 @@ pub(crate) use center::center_of;
 pub(crate) use filled::FilledSketch;
 pub use gather::{gather, gather_stream};
 pub use gram::Gram;
+pub(crate) use latent::Totals as LatentTotals;
 pub use latent::{Latent, LatentParameters};
 pub(crate) use margins::{Margins, Survey};
 pub use moments::Moments;

@@ -110,8 +110,15 @@ impl Lanes {
     /// log |M| of each lane.
     pub(crate) fn log_det(&self) -> Vec<f64> {
         let mut out = vec![0.0; self.lanes()];
+        let mut product = vec![1.0; self.lanes()];
         for i in 0..self.q {
-            out.iter_mut().zip(self.entry(i, i)).for_each(|(o, l)| *o += 2.0 * l.ln());
+            product.iter_mut().zip(self.entry(i, i)).for_each(|(p, l)| *p *= l);
+            // Logarithms are dear, and a few factors stay in range.
+            if i % 4 == 3 || i + 1 == self.q {
+                out.iter_mut()
+                    .zip(&mut product)
+                    .for_each(|(o, p)| *o += 2.0 * std::mem::replace(p, 1.0).ln());
+            }
         }
         out
     }
