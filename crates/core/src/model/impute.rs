@@ -8,8 +8,9 @@ use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
 
 use super::LinearGaussian;
-use super::groups::{Asked, Group, Listed};
-use super::patchy::LANES;
+use super::asked::{Asked, LANES, Need};
+use super::groups::Group;
+use super::listed::Listed;
 use super::questions::{latent_of, posterior_of, stack};
 use crate::data::{Chunk, Observed, Real, RowSource, Rows, map_chunks, with_view};
 use crate::error::{Error, Result};
@@ -73,7 +74,7 @@ impl LinearGaussian {
     /// # Errors
     /// When the rows have another number of features or an infinite cell.
     pub fn impute<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Mat<f64>> {
-        let asked = Asked::new(self);
+        let asked = Asked::new(self, Need::Posterior);
         let parts = map_chunks(rows.into().source(), |chunk| {
             let z = latent_of(&asked, chunk)?;
             let mut cells = dense(chunk);
@@ -89,7 +90,7 @@ impl LinearGaussian {
     /// # Errors
     /// When the rows have another number of features or an infinite cell.
     pub fn impute_with_std<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Imputed> {
-        let (asked, p) = (Asked::new(self), self.n_features());
+        let (asked, p) = (Asked::new(self, Need::Posterior), self.n_features());
         let parts = map_chunks(rows.into().source(), |chunk| {
             let posterior = posterior_of(&asked, chunk)?;
             let mut cells = dense(chunk);
@@ -116,7 +117,7 @@ impl LinearGaussian {
         draws: Range<usize>,
         seed: u64,
     ) -> Result<Vec<Mat<f64>>> {
-        let asked = Asked::new(self);
+        let asked = Asked::new(self, Need::RowByRow);
         let parts = map_chunks(rows.into().source(), |chunk| {
             let mut all = vec![dense(chunk); draws.len()];
             asked.for_each_group(chunk, |g| {
@@ -151,7 +152,7 @@ impl LinearGaussian {
         order.sort_by_key(|i| cells[*i].0);
         // Cells of the same row side by side, and some rows at a time.
         let of_rows: Vec<&[usize]> = order.chunk_by(|a, b| cells[*a].0 == cells[*b].0).collect();
-        let asked = Asked::new(self);
+        let asked = Asked::new(self, Need::RowByRow);
         let parts: Vec<Result<Vec<(usize, f64, f64)>>> =
             of_rows.par_chunks(LANES).map(|some| self.predict_rows(&asked, rows, cells, some)).collect();
         let mut out = Predicted { mean: vec![0.0; cells.len()], std: vec![0.0; cells.len()] };

@@ -1,0 +1,114 @@
+//! Rows of a dense block with holes: deviations with 0 in the holes and a 0/1 mask, so that sums over what each row has
+//! are products of whole matrices.
+
+use super::patchy::{Features, HoleyRows};
+use crate::linalg::{Mat, MatRef, packed_len, set_product};
+
+/// Odd, with no pattern in its bits: 2⁶⁴ divided by the golden ratio.
+const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// Some rows as scaled deviations; rows that have the same features share a pattern.
+pub(super) struct MaskedRows {
+    e: Mat<f64>,    // (p × rows), 0 in the holes
+    mask: Mat<f64>, // (p × patterns)
+    pattern: Vec<usize>,
+}
+
+impl MaskedRows {
+    /// The given columns of scaled deviations (p × any), NaN in the holes, and the order in which they were taken: those
+    /// with the same holes side by side.
+    pub(super) fn new(deviations: &Mat<f64>, columns: &[usize]) -> (Self, Vec<usize>) {
+        let mut order: Vec<(u64, usize)> =
+            columns.iter().map(|i| (key(deviations.col_as_slice(*i)), *i)).collect();
+        order.sort_unstable();
+        let mut e = Mat::zeros(deviations.nrows(), columns.len());
+        let mut mask = Mat::zeros(deviations.nrows(), columns.len());
+        let (mut pattern, mut patterns) = (Vec::with_capacity(columns.len()), 0);
+        for (to, (_, from)) in order.iter().enumerate() {
+            split(deviations.col_as_slice(*from), e.col_as_slice_mut(to), mask.col_as_slice_mut(patterns));
+            let last = mask.col_as_slice(patterns);
+            if patterns == 0 || mask.col_as_slice(patterns - 1) != last {
+                patterns += 1;
+            }
+            pattern.push(patterns - 1);
+        }
+        mask.resize_with(deviations.nrows(), patterns, |_, _| 0.0);
+        (Self { e, mask, pattern }, order.into_iter().map(|(_, i)| i).collect())
+    }
+}
+
+/// Depends on which cells are holes and on nothing else.
+fn key(cells: &[f64]) -> u64 {
+    let bits = |key: u64, eight: &[f64]| {
+        let holes = eight.iter().fold(0, |bits, x| bits << 1 | u64::from(x.is_nan()));
+        let mixed = (key ^ holes).wrapping_mul(MULTIPLIER);
+        mixed ^ (mixed >> 29)
+    };
+    cells.chunks(64).fold(0, bits)
+}
+
+/// Deviations with 0 in the holes, and 1 where there is none.
+fn split(cells: &[f64], e: &mut [f64], mask: &mut [f64]) {
+    for ((x, e), m) in cells.iter().zip(e).zip(mask) {
+        let hole = x.is_nan();
+        *e = if hole { 0.0 } else { *x };
+        *m = if hole { 0.0 } else { 1.0 };
+    }
+}
+
+impl HoleyRows for MaskedRows {
+    fn pattern(&self) -> &[usize] {
+        &self.pattern
+    }
+
+    fn columns(&self, pattern: usize) -> Box<dyn Iterator<Item = usize> + '_> {
+        let mask = self.mask.col_as_slice(pattern).iter().enumerate();
+        Box::new(mask.filter(|(_, m)| **m > 0.0).map(|(j, _)| j))
+    }
+
+    fn grams(&self, features: &Features) -> Mat<f64> {
+        match &features.pairs {
+            Some(pairs) => transposed_product(self.mask.as_ref(), pairs.as_ref()),
+            None => Mat::zeros(self.mask.ncols(), packed_len(features.q())), // such rows are listed
+        }
+    }
+
+    fn projections(&self, features: &Features) -> Mat<f64> {
+        transposed_product(self.e.as_ref(), features.a.as_ref())
+    }
+
+    fn squared_residuals(&self, features: &Features, z: &Mat<f64>, scale: Option<&[f64]>) -> Vec<f64> {
+        let mut fitted = Mat::zeros(self.e.nrows(), self.e.ncols()); // (p × rows)
+        set_product(fitted.as_mut(), features.a.transpose(), z.transpose());
+        let ones = vec![1.0; if scale.is_none() { self.e.nrows() } else { 0 }];
+        let arch = pulp::Arch::new();
+        let square = |(i, pattern): (usize, &usize)| {
+            let (e, fitted) = (self.e.col_as_slice(i), fitted.col_as_slice(i));
+            let mask = self.mask.col_as_slice(*pattern);
+            arch.dispatch(|| masked_square(e, fitted, mask, scale.unwrap_or(&ones)))
+        };
+        self.pattern.iter().enumerate().map(square).collect()
+    }
+}
+
+/// aᵀ bᵀ of a (p × m) and b (k × p).
+fn transposed_product(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
+    let mut out = Mat::zeros(a.ncols(), b.nrows());
+    set_product(out.as_mut(), a.transpose(), b.transpose());
+    out
+}
+
+/// Σ (scale · (e − mask · fitted))²; e is 0 where the mask is.
+#[inline(always)]
+fn masked_square(e: &[f64], fitted: &[f64], mask: &[f64], scale: &[f64]) -> f64 {
+    let mut parts = [0.0; 8]; // a single sum would wait for each addition
+    let eights = e.chunks(8).zip(fitted.chunks(8)).zip(mask.chunks(8).zip(scale.chunks(8)));
+    for ((e, fitted), (mask, scale)) in eights {
+        let terms = e.iter().zip(fitted).zip(mask.iter().zip(scale));
+        for (part, ((e, f), (m, s))) in parts.iter_mut().zip(terms) {
+            let r = s * (e - m * f);
+            *part += r * r;
+        }
+    }
+    parts.iter().sum()
+}
