@@ -151,11 +151,10 @@ impl<'m> Asked<'m> {
     }
 
     fn can_be_masked(&self, e: &[f64]) -> bool {
-        let seen = e.iter().enumerate().filter(|(_, x)| !x.is_nan()).map(|(j, _)| j);
+        let columns = e.iter().enumerate().filter(|(_, x)| !x.is_nan()).map(|(j, _)| j);
         self.need != Need::RowByRow
             && self.features().pairs.is_some()
-            && !e.iter().any(|x| x.is_infinite())
-            && self.features().regular(seen)
+            && MaskedRows::seen(e).is_some_and(|count| self.features().regular(count, columns))
     }
 
     /// The rows of a group that can have what is needed, and the others.
@@ -175,7 +174,10 @@ impl<'m> Asked<'m> {
         rows: &[Listed],
         f: &mut impl FnMut(Group<'_>) -> Result<()>,
     ) -> Result<()> {
-        let regular = |r: &Listed| self.features().regular(cells.row(r.at).0.iter().map(|j| *j as usize));
+        let regular = |r: &Listed| {
+            let columns = cells.row(r.at).0;
+            self.features().regular(columns.len(), columns.iter().map(|j| *j as usize))
+        };
         let (mut some, mut delicate): (Vec<Listed>, Vec<Listed>) = rows.iter().partition(|r| regular(r));
         some.sort_by_key(|r| (cells.row(r.at).0, r.at));
         for some in some.chunks(LANES) {

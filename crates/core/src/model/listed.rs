@@ -63,8 +63,13 @@ impl HoleyRows for ListedRows<'_> {
         &self.pattern
     }
 
-    fn columns(&self, pattern: usize) -> Box<dyn Iterator<Item = usize> + '_> {
-        Box::new(self.columns[self.firsts[pattern]].iter().map(|j| *j as usize))
+    fn observed(&self) -> Vec<usize> {
+        self.firsts.iter().map(|i| self.columns[*i].len()).collect()
+    }
+
+    fn sums(&self, of: &[f64]) -> Vec<f64> {
+        let sum = |columns: &[u32]| columns.iter().map(|j| of[*j as usize]).sum();
+        self.firsts.iter().map(|i| sum(self.columns[*i])).collect()
     }
 
     fn grams(&self, features: &Features) -> Mat<f64> {

@@ -15,17 +15,24 @@ pub(super) struct MaskedRows {
 }
 
 impl MaskedRows {
+    /// Number of cells that a row has, when none of them is infinite.
+    pub(super) fn seen(cells: &[f64]) -> Option<usize> {
+        pulp::Arch::new().dispatch(|| count(cells))
+    }
+
     /// The given columns of scaled deviations (p × any), NaN in the holes, and the order in which they were taken: those
     /// with the same holes side by side.
     pub(super) fn new(deviations: &Mat<f64>, columns: &[usize]) -> (Self, Vec<usize>) {
-        let mut order: Vec<(u64, usize)> =
-            columns.iter().map(|i| (key(deviations.col_as_slice(*i)), *i)).collect();
+        let arch = pulp::Arch::new();
+        let key_of = |i: &usize| (arch.dispatch(|| key(deviations.col_as_slice(*i))), *i);
+        let mut order: Vec<(u64, usize)> = columns.iter().map(key_of).collect();
         order.sort_unstable();
         let mut e = Mat::zeros(deviations.nrows(), columns.len());
         let mut mask = Mat::zeros(deviations.nrows(), columns.len());
         let (mut pattern, mut patterns) = (Vec::with_capacity(columns.len()), 0);
         for (to, (_, from)) in order.iter().enumerate() {
-            split(deviations.col_as_slice(*from), e.col_as_slice_mut(to), mask.col_as_slice_mut(patterns));
+            let (e, last) = (e.col_as_slice_mut(to), mask.col_as_slice_mut(patterns));
+            arch.dispatch(|| split(deviations.col_as_slice(*from), e, last));
             let last = mask.col_as_slice(patterns);
             if patterns == 0 || mask.col_as_slice(patterns - 1) != last {
                 patterns += 1;
@@ -37,17 +44,34 @@ impl MaskedRows {
     }
 }
 
+#[inline(always)]
+fn count(cells: &[f64]) -> Option<usize> {
+    let (mut finite, mut holes) = (0u64, 0u64);
+    for x in cells {
+        finite += u64::from(x.abs() < f64::INFINITY);
+        holes += u64::from(x.is_nan());
+    }
+    let (finite, holes) = (usize::try_from(finite).ok()?, usize::try_from(holes).ok()?);
+    (finite + holes == cells.len()).then_some(finite)
+}
+
 /// Depends on which cells are holes and on nothing else.
+#[inline(always)]
 fn key(cells: &[f64]) -> u64 {
-    let bits = |key: u64, eight: &[f64]| {
-        let holes = eight.iter().fold(0, |bits, x| bits << 1 | u64::from(x.is_nan()));
-        let mixed = (key ^ holes).wrapping_mul(MULTIPLIER);
+    let add = |key: u64, some: &[f64]| {
+        let mut bits = [0u64; 8]; // a single word would wait for each cell
+        for (k, eight) in some.chunks(8).enumerate() {
+            let each = bits.iter_mut().zip(eight).enumerate();
+            each.for_each(|(j, (bits, x))| *bits |= u64::from(x.is_nan()) << (8 * k + j));
+        }
+        let mixed = (key ^ bits.iter().fold(0, |a, b| a | b)).wrapping_mul(MULTIPLIER);
         mixed ^ (mixed >> 29)
     };
-    cells.chunks(64).fold(0, bits)
+    cells.chunks(64).fold(0, add)
 }
 
 /// Deviations with 0 in the holes, and 1 where there is none.
+#[inline(always)]
 fn split(cells: &[f64], e: &mut [f64], mask: &mut [f64]) {
     for ((x, e), m) in cells.iter().zip(e).zip(mask) {
         let hole = x.is_nan();
@@ -61,9 +85,13 @@ impl HoleyRows for MaskedRows {
         &self.pattern
     }
 
-    fn columns(&self, pattern: usize) -> Box<dyn Iterator<Item = usize> + '_> {
-        let mask = self.mask.col_as_slice(pattern).iter().enumerate();
-        Box::new(mask.filter(|(_, m)| **m > 0.0).map(|(j, _)| j))
+    fn observed(&self) -> Vec<usize> {
+        self.mask.col_iter().map(|mask| mask.iter().filter(|m| **m > 0.0).count()).collect()
+    }
+
+    fn sums(&self, of: &[f64]) -> Vec<f64> {
+        let sum = |k: usize| self.mask.col_as_slice(k).iter().zip(of).map(|(m, x)| m * x).sum();
+        (0..self.mask.ncols()).map(sum).collect()
     }
 
     fn grams(&self, features: &Features) -> Mat<f64> {

@@ -19,5 +19,5 @@ pub use impute::{Conditional, Imputed, Predicted};
 pub use linear_gaussian::{LinearGaussian, Noise};
 pub use principal_components::PrincipalComponents;
 pub use questions::{LatentCovariance, Outliers, Posterior, Reconstruction};
-pub(crate) use spectrum::RawSpectrum;
 pub use spectrum::Spectrum;
+pub(crate) use spectrum::{RawSpectrum, negligible};

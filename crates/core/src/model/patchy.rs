@@ -48,9 +48,9 @@ impl Features {
     }
 
     /// Whether there are features, and the Cholesky factor of s I + AᵀA over them is as good as it can be.
-    pub(super) fn regular(&self, columns: impl Iterator<Item = usize>) -> bool {
-        let (count, signal) = columns.fold((0, 0.0), |(n, sum), j| (n + 1, sum + self.square[j]));
-        self.noise > 0.0 && count > 0 && (count >= self.q() || self.noise >= LITTLE_NOISE * signal)
+    pub(super) fn regular(&self, count: usize, columns: impl Iterator<Item = usize>) -> bool {
+        let signal = || columns.map(|j| self.square[j]).sum::<f64>();
+        self.noise > 0.0 && count > 0 && (count >= self.q() || self.noise >= LITTLE_NOISE * signal())
     }
 }
 
@@ -58,8 +58,10 @@ impl Features {
 pub(super) trait HoleyRows {
     /// The pattern of each row.
     fn pattern(&self) -> &[usize];
-    /// The features of a pattern.
-    fn columns(&self, pattern: usize) -> Box<dyn Iterator<Item = usize> + '_>;
+    /// Number of features of each pattern.
+    fn observed(&self) -> Vec<usize>;
+    /// Sums of one number per feature over the features of each pattern.
+    fn sums(&self, of: &[f64]) -> Vec<f64>;
     /// Σ aⱼaⱼᵀ over the features of each pattern, packed (patterns × q(q+1)/2).
     fn grams(&self, features: &Features) -> Mat<f64>;
     /// Σ aⱼeⱼ over the features of each row (rows × q).
@@ -100,16 +102,17 @@ impl<'a> Patchy<'a> {
 
     /// Number of observed cells of each row.
     pub(super) fn observed(&self) -> Vec<usize> {
-        let count: Vec<usize> = (0..self.factors.lanes()).map(|k| self.cells.columns(k).count()).collect();
-        self.pattern().iter().map(|k| count[*k]).collect()
+        let of_pattern = self.cells.observed();
+        self.pattern().iter().map(|k| of_pattern[*k]).collect()
     }
 
     /// log |C| of each row: log |D| + (observed − q) log s + log |M|.
     pub(super) fn log_det(&self) -> Vec<f64> {
         let (q, log_s) = (self.features.q() as f64, self.features.noise.ln());
-        let of_cells = |k: usize| self.cells.columns(k).map(|j| self.features.log_d[j] + log_s).sum::<f64>();
-        let of_m = self.factors.log_det().into_iter().enumerate();
-        let of_pattern: Vec<f64> = of_m.map(|(k, m)| of_cells(k) + (m - q * log_s)).collect();
+        let of_m = self.factors.log_det();
+        let of_d = self.cells.sums(&self.features.log_d);
+        let parts = self.cells.observed().into_iter().zip(of_d).zip(of_m);
+        let of_pattern: Vec<f64> = parts.map(|((k, d), m)| d + (k as f64 - q) * log_s + m).collect();
         self.pattern().iter().map(|k| of_pattern[*k]).collect()
     }
 
