@@ -23,13 +23,15 @@ pub(super) struct ListedRows<'a> {
     starts: Vec<usize>,
     e: Vec<f64>, // row after row
     pattern: Vec<usize>,
-    firsts: Vec<usize>, // the first row of each pattern
+    firsts: Vec<usize>,   // the first row of each pattern
+    observed: Vec<usize>, // of each pattern
 }
 
 impl<'a> ListedRows<'a> {
     pub(super) fn new(features: &Features, cells: ObservedRows<'a>, rows: &[Listed]) -> Self {
         let columns: Vec<&[u32]> = rows.iter().map(|r| cells.row(r.at).0).collect();
         let (pattern, firsts) = runs(&columns);
+        let observed = firsts.iter().map(|i| columns[*i].len()).collect();
         let (mut starts, mut e) = (vec![0], Vec::new());
         for r in rows {
             let (columns, values) = cells.row(r.at);
@@ -37,7 +39,7 @@ impl<'a> ListedRows<'a> {
             e.extend(columns.iter().zip(values).map(scaled));
             starts.push(e.len());
         }
-        Self { columns, starts, e, pattern, firsts }
+        Self { columns, starts, e, pattern, firsts, observed }
     }
 
     /// Features and deviations of a row.
@@ -63,8 +65,8 @@ impl HoleyRows for ListedRows<'_> {
         &self.pattern
     }
 
-    fn observed(&self) -> Vec<usize> {
-        self.firsts.iter().map(|i| self.columns[*i].len()).collect()
+    fn observed(&self) -> &[usize] {
+        &self.observed
     }
 
     fn sums(&self, of: &[f64]) -> Vec<f64> {

@@ -12,6 +12,7 @@ pub(super) struct MaskedRows {
     e: Mat<f64>,    // (p × rows), 0 in the holes
     mask: Mat<f64>, // (p × patterns)
     pattern: Vec<usize>,
+    observed: Vec<usize>, // of each pattern
 }
 
 impl MaskedRows {
@@ -29,18 +30,18 @@ impl MaskedRows {
         order.sort_unstable();
         let mut e = Mat::zeros(deviations.nrows(), columns.len());
         let mut mask = Mat::zeros(deviations.nrows(), columns.len());
-        let (mut pattern, mut patterns) = (Vec::with_capacity(columns.len()), 0);
+        let (mut pattern, mut observed) = (Vec::with_capacity(columns.len()), Vec::new());
         for (to, (_, from)) in order.iter().enumerate() {
-            let (e, last) = (e.col_as_slice_mut(to), mask.col_as_slice_mut(patterns));
-            arch.dispatch(|| split(deviations.col_as_slice(*from), e, last));
-            let last = mask.col_as_slice(patterns);
-            if patterns == 0 || mask.col_as_slice(patterns - 1) != last {
-                patterns += 1;
+            let next = observed.len();
+            let (cells, e) = (deviations.col_as_slice(*from), e.col_as_slice_mut(to));
+            arch.dispatch(|| split(cells, e, mask.col_as_slice_mut(next)));
+            if next == 0 || mask.col_as_slice(next - 1) != mask.col_as_slice(next) {
+                observed.push(Self::seen(cells).unwrap_or(0));
             }
-            pattern.push(patterns - 1);
+            pattern.push(observed.len() - 1);
         }
-        mask.resize_with(deviations.nrows(), patterns, |_, _| 0.0);
-        (Self { e, mask, pattern }, order.into_iter().map(|(_, i)| i).collect())
+        mask.resize_with(deviations.nrows(), observed.len(), |_, _| 0.0);
+        (Self { e, mask, pattern, observed }, order.into_iter().map(|(_, i)| i).collect())
     }
 }
 
@@ -85,8 +86,8 @@ impl HoleyRows for MaskedRows {
         &self.pattern
     }
 
-    fn observed(&self) -> Vec<usize> {
-        self.mask.col_iter().map(|mask| mask.iter().filter(|m| **m > 0.0).count()).collect()
+    fn observed(&self) -> &[usize] {
+        &self.observed
     }
 
     fn sums(&self, of: &[f64]) -> Vec<f64> {
@@ -106,14 +107,13 @@ impl HoleyRows for MaskedRows {
     }
 
     fn squared_residuals(&self, features: &Features, z: &Mat<f64>, scale: Option<&[f64]>) -> Vec<f64> {
-        let mut fitted = Mat::zeros(self.e.nrows(), self.e.ncols()); // (p × rows)
-        set_product(fitted.as_mut(), features.a.transpose(), z.transpose());
-        let ones = vec![1.0; if scale.is_none() { self.e.nrows() } else { 0 }];
+        let mut rest = Mat::zeros(self.e.nrows(), self.e.ncols()); // (p × rows)
+        set_product(rest.as_mut(), features.a.transpose(), z.transpose());
         let arch = pulp::Arch::new();
         let square = |(i, pattern): (usize, &usize)| {
-            let (e, fitted) = (self.e.col_as_slice(i), fitted.col_as_slice(i));
-            let mask = self.mask.col_as_slice(*pattern);
-            arch.dispatch(|| masked_square(e, fitted, mask, scale.unwrap_or(&ones)))
+            let (e, mask) = (self.e.col_as_slice(i), self.mask.col_as_slice(*pattern));
+            arch.dispatch(|| masked_rest(rest.col_as_slice_mut(i), e, mask, scale));
+            rest.col(i).squared_norm_l2()
         };
         self.pattern.iter().enumerate().map(square).collect()
     }
@@ -126,17 +126,11 @@ fn transposed_product(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
     out
 }
 
-/// Σ (scale · (e − mask · fitted))²; e is 0 where the mask is.
+/// e − mask · fitted, multiplied by the scale; e is 0 where the mask is.
 #[inline(always)]
-fn masked_square(e: &[f64], fitted: &[f64], mask: &[f64], scale: &[f64]) -> f64 {
-    let mut parts = [0.0; 8]; // a single sum would wait for each addition
-    let eights = e.chunks(8).zip(fitted.chunks(8)).zip(mask.chunks(8).zip(scale.chunks(8)));
-    for ((e, fitted), (mask, scale)) in eights {
-        let terms = e.iter().zip(fitted).zip(mask.iter().zip(scale));
-        for (part, ((e, f), (m, s))) in parts.iter_mut().zip(terms) {
-            let r = s * (e - m * f);
-            *part += r * r;
-        }
+fn masked_rest(fitted: &mut [f64], e: &[f64], mask: &[f64], scale: Option<&[f64]>) {
+    fitted.iter_mut().zip(e.iter().zip(mask)).for_each(|(f, (e, m))| *f = e - m * *f);
+    if let Some(scale) = scale {
+        fitted.iter_mut().zip(scale).for_each(|(f, s)| *f *= s);
     }
-    parts.iter().sum()
 }

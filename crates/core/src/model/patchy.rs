@@ -1,7 +1,7 @@
 //! Rows that each have other cells: their q × q factors side by side, one lane for each different set of features.
 
-use super::LinearGaussian;
 use super::kernel::{or_beyond, relative_noise, typical_noise};
+use super::{LinearGaussian, Noise};
 use crate::linalg::{Lanes, Mat, packed, packed_len, pair_products};
 
 /// Packed products of loadings are kept when they are at most this many numbers.
@@ -17,8 +17,8 @@ pub(super) struct Features {
     pub(super) mean: Vec<f64>,
     /// √d.
     pub(super) root: Vec<f64>,
-    /// ln d.
-    log_d: Vec<f64>,
+    /// ln d, unless all are 0.
+    log_d: Option<Vec<f64>>,
     /// Aᵀ (q × p): those of a feature side by side.
     pub(super) a: Mat<f64>,
     /// Lengths of the columns of Aᵀ, squared.
@@ -35,7 +35,7 @@ impl Features {
         let noise = typical_noise(model);
         let d: Vec<f64> = (0..p).map(|j| relative_noise(model, noise, j)).collect();
         let root: Vec<f64> = d.iter().map(|d| d.sqrt()).collect();
-        let log_d = d.iter().map(|d| d.ln()).collect();
+        let log_d = matches!(model.noise(), Noise::Diagonal(_)).then(|| d.iter().map(|d| d.ln()).collect());
         let a = Mat::from_fn(q, p, |k, j| w[(j, k)] / root[j]);
         let square = a.col_iter().map(|a| a.squared_norm_l2()).collect();
         let pairs = (packed_len(q) * p <= KEPT_PRODUCTS).then(|| pair_products(a.as_ref()));
@@ -59,7 +59,7 @@ pub(super) trait HoleyRows {
     /// The pattern of each row.
     fn pattern(&self) -> &[usize];
     /// Number of features of each pattern.
-    fn observed(&self) -> Vec<usize>;
+    fn observed(&self) -> &[usize];
     /// Sums of one number per feature over the features of each pattern.
     fn sums(&self, of: &[f64]) -> Vec<f64>;
     /// Σ aⱼaⱼᵀ over the features of each pattern, packed (patterns × q(q+1)/2).
@@ -110,9 +110,12 @@ impl<'a> Patchy<'a> {
     pub(super) fn log_det(&self) -> Vec<f64> {
         let (q, log_s) = (self.features.q() as f64, self.features.noise.ln());
         let of_m = self.factors.log_det();
-        let of_d = self.cells.sums(&self.features.log_d);
-        let parts = self.cells.observed().into_iter().zip(of_d).zip(of_m);
-        let of_pattern: Vec<f64> = parts.map(|((k, d), m)| d + (k as f64 - q) * log_s + m).collect();
+        let of_d = match &self.features.log_d {
+            Some(log_d) => self.cells.sums(log_d),
+            None => vec![0.0; of_m.len()],
+        };
+        let parts = self.cells.observed().iter().zip(of_d).zip(of_m);
+        let of_pattern: Vec<f64> = parts.map(|((k, d), m)| d + (*k as f64 - q) * log_s + m).collect();
         self.pattern().iter().map(|k| of_pattern[*k]).collect()
     }
 
@@ -126,12 +129,13 @@ impl<'a> Patchy<'a> {
     /// Posterior covariances s M⁻¹, one column for each pattern (q² × patterns).
     pub(super) fn covariances(&self) -> Mat<f64> {
         let q = self.features.q();
-        let inverse = self.factors.inverse(self.features.noise);
-        let mut out = Mat::zeros(q * q, inverse.nrows());
-        for i in 0..q {
+        let inverse = self.factors.inverse(self.features.noise).transpose().to_owned(); // (packed × patterns)
+        let mut out = Mat::zeros(q * q, inverse.ncols());
+        for k in 0..inverse.ncols() {
+            let (from, to) = (inverse.col_as_slice(k), out.col_as_slice_mut(k));
             for j in 0..q {
-                let from = inverse.col_as_slice(packed(i.max(j), i.min(j)));
-                from.iter().enumerate().for_each(|(k, c)| out[(j * q + i, k)] = *c);
+                let entry = |i: usize| from[packed(i.max(j), i.min(j))];
+                to[j * q..(j + 1) * q].iter_mut().enumerate().for_each(|(i, c)| *c = entry(i));
             }
         }
         out
