@@ -131,7 +131,7 @@ pub(crate) fn output(path: Option<PathBuf>) -> Result<PathBuf> {
 
 fn options(columns: flags::Columns, weights: Option<String>, chunk_bytes: usize) -> ReadOptions {
     let flags::Columns { columns, drop, id } = columns;
-    ReadOptions { features: None, columns, drop, id, weights, chunk_bytes }
+    ReadOptions { features: None, columns, drop, id, weights, chunk_bytes, ..ReadOptions::default() }
 }
 
 fn explain_components(asked: Option<Components>) -> (Components, String) {

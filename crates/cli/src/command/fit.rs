@@ -201,6 +201,7 @@ fn left_out(schema: &Schema) -> Vec<Column<'_>> {
     let because = |c: &covary_io::LeftOutColumn| match c.because {
         LeftOutBecause::NotSelected => "not selected",
         LeftOutBecause::Dropped => "dropped",
+        LeftOutBecause::Empty => "never observed",
     };
     schema.left_out.iter().map(|c| Column { name: &c.name, because: because(c) }).collect()
 }
