@@ -41,6 +41,11 @@ impl Kernel {
         self.mean.len()
     }
 
+    /// D^-½ (x − μ) of one row (1 × p).
+    pub(super) fn deviations(&self, row: &[f64]) -> Mat<f64> {
+        Mat::from_fn(1, row.len(), |_, j| (row[j] - self.mean[j]) / self.root[j])
+    }
+
     /// √d: noise deviation of each feature relative to √s.
     pub(super) fn root(&self) -> &[f64] {
         &self.root

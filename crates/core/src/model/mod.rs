@@ -1,6 +1,7 @@
 //! What a fitted model is, and what can be asked of it; nothing here knows how a model was found.
 
 mod any;
+mod impute;
 mod kernel;
 mod linear_gaussian;
 mod principal_components;
@@ -8,6 +9,7 @@ mod questions;
 mod spectrum;
 
 pub use any::Model;
+pub use impute::{Imputed, Predicted};
 pub use linear_gaussian::{LinearGaussian, Noise};
 pub use principal_components::PrincipalComponents;
 pub use questions::{Conditional, LatentCovariance, Outliers, Posterior, Reconstruction};

@@ -333,7 +333,7 @@ fn scatter_rows(out: &mut Mat<f64>, rows: &[usize], columns: MatRef<'_, f64>) {
 }
 
 /// The parts below each other.
-fn stack<'a>(width: usize, parts: impl Iterator<Item = MatRef<'a, f64>> + Clone) -> Mat<f64> {
+pub(super) fn stack<'a>(width: usize, parts: impl Iterator<Item = MatRef<'a, f64>> + Clone) -> Mat<f64> {
     let mut out = Mat::zeros(parts.clone().map(|p| p.nrows()).sum(), width);
     let mut start = 0;
     for part in parts {
