@@ -88,7 +88,8 @@ pub struct Triples {
 /// ```
 pub fn triples(path: impl AsRef<Path>, options: &TripleOptions) -> Result<Triples> {
     let reading = Reading::new(path.as_ref(), options)?;
-    let (row, item, mut schema) = (reading.row.clone(), reading.item.clone(), reading.reader.schema().clone());
+    let (row, item, mut schema) =
+        (reading.row.clone(), reading.item.clone(), reading.reader.schema().clone());
     let Seen { rows, items, triples } = reading.run()?;
     let rows = rows.settle(&row)?;
     let items = match &options.items {

@@ -50,7 +50,10 @@ fn names_keep_their_order_and_an_empty_value_was_not_seen() {
         let found = read(&path, columns).unwrap();
         assert_eq!(names(&found), (vec!["bo", "al", "cy"], vec!["Alien", "Brazil", "Cube"]));
         assert_eq!(table(&found), expected);
-        assert_eq!((found.cells.n_cells(), found.n_triples, found.schema.carried[0].name.as_str()), (4, 5, "user"));
+        assert_eq!(
+            (found.cells.n_cells(), found.n_triples, found.schema.carried[0].name.as_str()),
+            (4, 5, "user")
+        );
     }
     let packed = folder.file("r.csv.gz", gzip(RATINGS.as_bytes()));
     assert_eq!(table(&read(packed, "user,film,stars").unwrap()), expected);
