@@ -1,4 +1,4 @@
-//! The missing cells of rows: mean, deviation and draws of each, given the cells that were observed.
+//! The missing cells of rows: their distribution, means, deviations and draws, given the cells that were observed.
 
 use std::ops::Range;
 
@@ -8,16 +8,28 @@ use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
 
 use super::LinearGaussian;
-use super::kernel::{Group, Kernel, for_each_group};
-use super::questions::stack;
-use crate::data::{Chunk, Observed, RowSource, Rows, map_chunks, with_view};
+use super::groups::{Asked, Group, Listed};
+use super::patchy::LANES;
+use super::questions::{latent_of, posterior_of, stack};
+use crate::data::{Chunk, Observed, Real, RowSource, Rows, map_chunks, with_view};
 use crate::error::{Error, Result};
-use crate::linalg::{Mat, MatRef};
+use crate::linalg::{Mat, MatRef, product};
 
 /// Words of the generator that belong to one draw of one row: more than any row needs.
 const DRAW_WORDS: u128 = 1 << 32;
 /// Streams of rows with holes are above this; those below are for whole samples.
 const DRAW_STREAMS: u64 = 1 << 63;
+
+/// Distribution of the missing cells of a row given the others.
+#[derive(Debug, Clone)]
+pub struct Conditional {
+    /// Which features are missing.
+    pub features: Vec<usize>,
+    /// Their conditional mean.
+    pub mean: Vec<f64>,
+    /// Their conditional covariance.
+    pub covariance: Mat<f64>,
+}
 
 /// Rows whose holes are filled.
 #[derive(Debug, Clone)]
@@ -38,18 +50,34 @@ pub struct Predicted {
 }
 
 impl LinearGaussian {
+    /// Distribution of the missing cells (NaN) of one row given the observed ones.
+    ///
+    /// # Errors
+    /// When the row has another number of features or an infinite cell.
+    pub fn conditional(&self, row: &[f64]) -> Result<Conditional> {
+        let rows = Rows::from(MatRef::from_row_major_slice(row, 1, row.len()));
+        let posterior = self.posterior(&rows)?;
+        let features: Vec<usize> = (0..row.len()).filter(|j| row[*j].is_nan()).collect();
+        let part = self.marginal(&features)?;
+        let w = part.loadings();
+        let spread = product(w.as_ref(), posterior.covariance.of(0));
+        let mut covariance = product(spread.as_ref(), w.transpose());
+        (0..features.len()).for_each(|j| covariance[(j, j)] += part.noise().of(j));
+        let mean = part.decode(posterior.mean.as_ref())?.row(0).iter().copied().collect();
+        Ok(Conditional { features, mean, covariance })
+    }
+
     /// The rows (n × p) with each hole filled by its conditional mean $\mu_j + w_j^\top E(z)$; observed cells stay as
     /// they are, to the last bit. An empty row becomes the mean.
     ///
     /// # Errors
     /// When the rows have another number of features or an infinite cell.
     pub fn impute<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Mat<f64>> {
+        let asked = Asked::new(self);
         let parts = map_chunks(rows.into().source(), |chunk| {
+            let z = latent_of(&asked, chunk)?;
             let mut cells = dense(chunk);
-            for_each_group(self, chunk, |g| {
-                self.fill_means(&mut cells, &g);
-                Ok(())
-            })?;
+            self.fill_means(&mut cells, &z);
             Ok(cells)
         })?;
         Ok(stack(self.n_features(), parts.iter().map(Mat::as_ref)))
@@ -61,15 +89,12 @@ impl LinearGaussian {
     /// # Errors
     /// When the rows have another number of features or an infinite cell.
     pub fn impute_with_std<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Imputed> {
-        let p = self.n_features();
+        let (asked, p) = (Asked::new(self), self.n_features());
         let parts = map_chunks(rows.into().source(), |chunk| {
+            let posterior = posterior_of(&asked, chunk)?;
             let mut cells = dense(chunk);
-            let mut std = Mat::zeros(chunk.nrows(), p);
-            for_each_group(self, chunk, |g| {
-                self.fill_deviations(&mut std, &cells, &g);
-                self.fill_means(&mut cells, &g);
-                Ok(())
-            })?;
+            let std = self.deviations(&cells, posterior.covariances.as_deref());
+            self.fill_means(&mut cells, &posterior.mean);
             Ok((cells, std))
         })?;
         let cells = stack(p, parts.iter().map(|(cells, _)| cells.as_ref()));
@@ -91,9 +116,18 @@ impl LinearGaussian {
         draws: Range<usize>,
         seed: u64,
     ) -> Result<Vec<Mat<f64>>> {
+        let asked = Asked::new(self);
         let parts = map_chunks(rows.into().source(), |chunk| {
             let mut all = vec![dense(chunk); draws.len()];
-            for_each_group(self, chunk, |g| self.fill_draws(&mut all, &g, chunk.first_row(), &draws, seed))?;
+            asked.for_each_group(chunk, |g| {
+                if g.is_complete() {
+                    return Ok(());
+                }
+                let mut filled = all.iter_mut().zip(draws.clone());
+                filled.try_for_each(|(cells, draw)| {
+                    self.fill_draw(cells, &g, |row| generator(seed, chunk.first_row() + row, draw))
+                })
+            })?;
             Ok(all)
         })?;
         let stacked = |d: usize| stack(self.n_features(), parts.iter().map(|all| all[d].as_ref()));
@@ -115,114 +149,116 @@ impl LinearGaussian {
         check_below("the feature of a cell", cells.iter().map(|c| c.1), self.n_features())?;
         let mut order: Vec<usize> = (0..cells.len()).collect();
         order.sort_by_key(|i| cells[*i].0);
-        let same_row: Vec<&[usize]> = order.chunk_by(|a, b| cells[*a].0 == cells[*b].0).collect();
-        let answers: Vec<Result<Vec<(f64, f64)>>> =
-            same_row.par_iter().map(|asked| self.predict_row(rows, cells, asked)).collect();
+        // Cells of the same row side by side, and some rows at a time.
+        let of_rows: Vec<&[usize]> = order.chunk_by(|a, b| cells[*a].0 == cells[*b].0).collect();
+        let asked = Asked::new(self);
+        let parts: Vec<Result<Vec<(usize, f64, f64)>>> =
+            of_rows.par_chunks(LANES).map(|some| self.predict_rows(&asked, rows, cells, some)).collect();
         let mut out = Predicted { mean: vec![0.0; cells.len()], std: vec![0.0; cells.len()] };
-        for (asked, answer) in same_row.iter().zip(answers) {
-            asked.iter().zip(answer?).for_each(|(i, (mean, std))| (out.mean[*i], out.std[*i]) = (mean, std));
+        for part in parts {
+            part?.into_iter().for_each(|(i, mean, std)| (out.mean[i], out.std[i]) = (mean, std));
         }
         Ok(out)
     }
 
-    /// Mean and deviation of the cells `asked`, all of one row.
-    fn predict_row(
+    /// Index, mean and deviation of the cells that are asked for, one list for each row.
+    fn predict_rows(
         &self,
+        asked: &Asked<'_>,
         rows: &Observed<'_>,
         cells: &[(usize, usize)],
-        asked: &[usize],
-    ) -> Result<Vec<(f64, f64)>> {
-        let row = cells[asked[0]].0;
-        let (columns, values) = rows.rows(row..row + 1).row(0);
-        let features: Vec<usize> = columns.iter().map(|c| *c as usize).collect();
-        let kernel = Kernel::new(&self.marginal(&features)?)?;
-        let e = kernel.deviations(values);
-        let z = kernel.latent(kernel.factor(), e.as_ref());
-        let covariance = kernel.factor().covariance();
-        let answer = |i: &usize| {
-            let j = cells[*i].1;
-            match features.binary_search(&j) {
-                Ok(at) => (values[at], 0.0),
-                Err(_) => (self.mean_of(j, z.as_ref(), 0), self.deviation_of(j, covariance.as_ref())),
-            }
-        };
-        Ok(asked.iter().map(answer).collect())
-    }
-
-    fn fill_means(&self, cells: &mut Mat<f64>, group: &Group<'_>) {
-        if group.kernel.n_features() == self.n_features() {
-            return;
-        }
-        let z = group.kernel.latent(group.kernel.factor(), group.e);
-        for j in holes(cells, group.rows[0]) {
-            for (i, row) in group.rows.iter().enumerate() {
-                cells[(*row, j)] = self.mean_of(j, z.as_ref(), i);
-            }
-        }
-    }
-
-    fn fill_deviations(&self, std: &mut Mat<f64>, cells: &Mat<f64>, group: &Group<'_>) {
-        if group.kernel.n_features() == self.n_features() {
-            return;
-        }
-        let covariance = group.kernel.factor().covariance();
-        for j in holes(cells, group.rows[0]) {
-            let deviation = self.deviation_of(j, covariance.as_ref());
-            group.rows.iter().for_each(|row| std[(*row, j)] = deviation);
-        }
-    }
-
-    fn fill_draws(
-        &self,
-        all: &mut [Mat<f64>],
-        group: &Group<'_>,
-        first_row: usize,
-        draws: &Range<usize>,
-        seed: u64,
-    ) -> Result<()> {
-        if group.kernel.n_features() == self.n_features() || all.is_empty() {
-            return Ok(());
-        }
-        let root = group.kernel.factor().root()?;
-        let missing = holes(&all[0], group.rows[0]);
-        for (i, row) in group.rows.iter().enumerate() {
-            // Each row by itself: a product's order of additions depends on how many rows there are.
-            let mean = group.kernel.latent(group.kernel.factor(), group.e.subrows(i, 1));
-            for (cells, draw) in all.iter_mut().zip(draws.clone()) {
-                let mut rng = generator(seed, first_row + row, draw);
-                let z = latent_draw(&mean, &root, &mut rng);
-                for &j in &missing {
-                    let noise = self.noise().of(j).sqrt() * normal(&mut rng);
-                    cells[(*row, j)] = self.mean_of(j, z.as_ref(), 0) + noise;
+        of_rows: &[&[usize]],
+    ) -> Result<Vec<(usize, f64, f64)>> {
+        let all = rows.rows(0..rows.nrows());
+        let row = |at: usize| cells[of_rows[at][0]].0;
+        let mut out = Vec::new();
+        // Answers name a row by its place in `of_rows`.
+        let listed: Vec<Listed> =
+            (0..of_rows.len()).map(|place| Listed { at: row(place), row: place }).collect();
+        asked.listed(all, &listed, &mut |g: Group<'_>| {
+            let (z, (covariances, pattern)) = (g.latent(), g.covariances());
+            for (i, place) in g.rows().iter().enumerate() {
+                let (columns, values) = all.row(row(*place));
+                for &asked in of_rows[*place] {
+                    let j = cells[asked].1;
+                    let known = columns.binary_search_by(|c| (*c as usize).cmp(&j));
+                    out.push(match known {
+                        Ok(at) => (asked, values[at], 0.0),
+                        Err(_) => {
+                            let covariance = covariances.col_as_slice(pattern[i]);
+                            let mean = self.mean_of(j, z.col_as_slice(i));
+                            (asked, mean, self.deviation_of(j, covariance))
+                        }
+                    });
                 }
+            }
+            Ok(())
+        })?;
+        Ok(out)
+    }
+
+    /// Fills the holes of rows (n × p) with their means, for posterior means z (n × q).
+    fn fill_means(&self, cells: &mut Mat<f64>, z: &Mat<f64>) {
+        let z = z.transpose().to_owned(); // those of a row side by side
+        for j in 0..cells.ncols() {
+            for (i, cell) in cells.col_as_slice_mut(j).iter_mut().enumerate() {
+                if cell.is_nan() {
+                    *cell = self.mean_of(j, z.col_as_slice(i));
+                }
+            }
+        }
+    }
+
+    /// Standard deviation of each hole (n × p), for posterior covariances of the rows, row after row.
+    fn deviations(&self, cells: &Mat<f64>, covariances: Option<&[f64]>) -> Mat<f64> {
+        let square = self.n_latent() * self.n_latent();
+        let mut std = Mat::zeros(cells.nrows(), cells.ncols());
+        let Some(covariances) = covariances else { return std };
+        for j in 0..cells.ncols() {
+            let column = std.col_as_slice_mut(j).iter_mut().zip(cells.col_as_slice(j)).enumerate();
+            for (i, (std, _)) in column.filter(|(_, (_, cell))| cell.is_nan()) {
+                *std = self.deviation_of(j, &covariances[i * square..(i + 1) * square]);
+            }
+        }
+        std
+    }
+
+    /// Fills the holes of a group's rows with one draw.
+    fn fill_draw(
+        &self,
+        cells: &mut Mat<f64>,
+        group: &Group<'_>,
+        generator: impl Fn(usize) -> ChaCha8Rng,
+    ) -> Result<()> {
+        let mut generators: Vec<ChaCha8Rng> = group.rows().iter().map(|row| generator(*row)).collect();
+        let mut normals = Mat::zeros(self.n_latent(), generators.len());
+        for (i, rng) in generators.iter_mut().enumerate() {
+            normals.col_as_slice_mut(i).iter_mut().for_each(|u| *u = normal(rng));
+        }
+        let z = group.draw(&normals)?;
+        for (i, (row, rng)) in group.rows().iter().zip(&mut generators).enumerate() {
+            for j in (0..cells.ncols()).filter(|j| cells[(*row, *j)].is_nan()).collect::<Vec<_>>() {
+                let noise = self.noise().of(j).sqrt() * normal(rng);
+                cells[(*row, j)] = self.mean_of(j, z.col_as_slice(i)) + noise;
             }
         }
         Ok(())
     }
 
-    /// μ + wᵀz of a feature, for column i of z (q × rows).
-    fn mean_of(&self, feature: usize, z: MatRef<'_, f64>, i: usize) -> f64 {
-        let terms = self.loadings().row(feature).iter().zip(z.col(i).iter());
+    /// μ + wᵀz of a feature.
+    fn mean_of(&self, feature: usize, z: &[f64]) -> f64 {
+        let terms = self.loadings().row(feature).iter().zip(z);
         self.mean()[feature] + terms.map(|(w, z)| w * z).sum::<f64>()
     }
 
-    /// √(noise + wᵀ Cov(z) w) of a feature.
-    fn deviation_of(&self, feature: usize, covariance: MatRef<'_, f64>) -> f64 {
-        let w = self.loadings().row(feature);
-        let along = |c: usize| covariance.col(c).iter().zip(w.iter()).map(|(c, w)| c * w).sum::<f64>();
-        let spread: f64 = w.iter().enumerate().map(|(c, w)| w * along(c)).sum();
+    /// √(noise + wᵀ Cov(z) w) of a feature, for a covariance column after column.
+    fn deviation_of(&self, feature: usize, covariance: &[f64]) -> f64 {
+        let (w, q) = (self.loadings().row(feature), self.n_latent());
+        let along =
+            |k: usize| covariance[k * q..(k + 1) * q].iter().zip(w.iter()).map(|(c, w)| c * w).sum::<f64>();
+        let spread: f64 = w.iter().enumerate().map(|(k, w)| w * along(k)).sum();
         (self.noise().of(feature) + spread.max(0.0)).sqrt()
     }
-}
-
-/// mean + root · standard normal (q × 1).
-fn latent_draw(mean: &Mat<f64>, root: &Mat<f64>, rng: &mut ChaCha8Rng) -> Mat<f64> {
-    let mut z = mean.clone();
-    for column in root.col_iter() {
-        let u = normal(rng);
-        z.col_as_slice_mut(0).iter_mut().zip(column.iter()).for_each(|(z, r)| *z += r * u);
-    }
-    z
 }
 
 fn normal(rng: &mut ChaCha8Rng) -> f64 {
@@ -237,14 +273,9 @@ fn generator(seed: u64, row: usize, draw: usize) -> ChaCha8Rng {
     rng
 }
 
-/// The features that a row does not have.
-fn holes(cells: &Mat<f64>, row: usize) -> Vec<usize> {
-    (0..cells.ncols()).filter(|j| cells[(row, *j)].is_nan()).collect()
-}
-
 /// A copy in double precision, NaN in the holes.
 fn dense(chunk: &Chunk<'_>) -> Mat<f64> {
-    with_view!(chunk.cells(), v => Mat::from_fn(v.nrows(), v.ncols(), |i, j| crate::data::Real::to_f64(v[(i, j)])))
+    with_view!(chunk.cells(), v => Mat::from_fn(v.nrows(), v.ncols(), |i, j| Real::to_f64(v[(i, j)])))
 }
 
 fn check_below(name: &'static str, mut indices: impl Iterator<Item = usize>, below: usize) -> Result<()> {
