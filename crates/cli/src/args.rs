@@ -294,7 +294,7 @@ impl From<flags::Solver> for Solver {
             flags::Solver::Svd => Self::Svd,
             flags::Solver::Dual => Self::Dual,
             flags::Solver::Krylov => Self::Krylov,
-            flags::Solver::Em => Self::Auto, // until
+            flags::Solver::Em => Self::Em,
         }
     }
 }

@@ -122,10 +122,14 @@ Examples:
   covary fit ratings.csv.gz --triples user,film,stars -q 5 -o films.covary
   zcat data.csv.gz | covary fit - --json
 
+With holes, --json says under holes how many cells are observed and missing, their share,
+how many patterns (null: more than a million) and empty_rows there are, and how many
+unseen_pairs of features no row has both of (null: not counted); without holes it is null.
+
 Keys of --json: data, model_file, model, rows, weight, features, components,
 components_because, solver, solver_reason, noise_variance, log_likelihood (null when
-infinite), total_variance, eigenvalues, explained_variance_ratio, converged, stop,
-passes, carried, left_out, seconds.")]
+infinite), total_variance, eigenvalues, explained_variance_ratio, holes, converged,
+stop, iterations, passes, carried, left_out, seconds.")]
 pub(crate) struct Fit {
     #[arg(value_name = "DATA", help = DATA_HELP, long_help = concat!(
         "Table of numbers, format by ending: .csv .tsv (also .gz, .zst), .parquet, .arrow, .feather, .npy, or - for CSV ",

@@ -50,6 +50,15 @@ fn in_words(error: &Error, file: &str, names: &[String]) -> Failure {
         Error::NeverObserved { .. } => {
             format!("{file}: {error} with --drop, or go on without what is empty with --drop-empty")
         }
+        Error::TooFewCells { requested, possible, cells } => format!(
+            "{file}: a model of {} can pass through all {cells} observed cells exactly, so the likelihood has no maximum; {}",
+            count(*requested, "component"),
+            if *possible > 0 {
+                format!("ask for -q {possible} or fewer")
+            } else {
+                "more cells are needed".into()
+            }
+        ),
         Error::NoRows => format!("{file} has no rows of positive weight"),
         Error::TooFewRows { rows, needed } => {
             format!("{file} has {}, but a covariance needs at least {needed}", count(*rows, "row"))

@@ -87,6 +87,9 @@ fn try_fit<M: FromSpectrum>(args: &Fit, source: &mut Source) -> Result<covary::R
 
 fn estimator<M>(args: &Fit) -> Spectral<M> {
     let mut estimator = Spectral::new(args.components).solver(args.solver).seed(args.seed);
+    if let Some(start) = &args.start {
+        estimator = estimator.start(start.model.clone());
+    }
     if let Some(tolerance) = args.tolerance {
         estimator = estimator.tolerance(tolerance);
     }
