@@ -21,7 +21,7 @@ docs: ## the library's documentation, in target/doc
 	RUSTDOCFLAGS="$(RUSTDOC_FLAGS)" cargo doc --workspace --no-deps --all-features
 
 bench: ## fits against the physical work they contain, in one run
-	cargo bench -p covary --bench foundation
+	cargo bench -p covary --bench foundation --bench holes
 
 large: ## files larger than the memory they may take (writes about 10 GB; SIZE=1 for 1 GB each)
 	cargo build --release -p covary-cli
