@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use covary::{Components, Solver};
-use covary_io::{Format, ReadOptions, Selection};
+use covary_io::{Budget, Format, ReadOptions, Selection};
 
-use crate::budget::Budget;
 use crate::console::Console;
 use crate::exit::{Failure, Result};
 use crate::flags;

@@ -10,7 +10,9 @@
 
 mod arrow_columns;
 mod arrow_ipc;
+mod arrow_memory;
 mod batch;
+mod budget;
 mod csv;
 mod error;
 mod format;
@@ -24,9 +26,10 @@ mod select;
 mod write;
 
 pub use batch::{Batch, Batches, Stream};
+pub use budget::Budget;
 pub use error::{Error, Place, Result};
 pub use format::{Compression, Format};
-pub use reader::{Grid, Loaded, Reader, open};
+pub use reader::{Grid, Loaded, Reader, open, open_arrow};
 pub use schema::{CarriedBecause, CarriedColumn, LeftOutBecause, LeftOutColumn, ReadOptions, Schema};
 pub use select::Selection;
 pub use write::{NewFile, Writer, write_file};
