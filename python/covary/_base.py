@@ -85,7 +85,8 @@ class LinearGaussianEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def partial_fit(self, X, y=None, sample_weight=None):
         """Take in more rows: exact on complete rows, in any order and split.
 
-        The model of all rows so far is computed when something asks for it.
+        The model of all rows so far is computed when something asks for it. What `fit` has seen before is forgotten, with a
+        warning: a fitted model does not determine the covariance of its rows.
 
         Parameters
         ----------
@@ -137,12 +138,14 @@ class LinearGaussianEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         raise NotImplementedError
 
     def _evidence_to_extend(self):
-        if self.__dict__.get("_model") is not None and self.__dict__.get("_evidence") is None:
-            raise ValueError(
-                "a model that was made by fit, load or from_parameters keeps no evidence to add to; "
-                "begin with partial_fit on a fresh estimator (sklearn.base.clone)"
+        evidence = self.__dict__.get("_evidence")
+        if evidence is None and self.__dict__.get("_model") is not None:
+            warnings.warn(
+                "a model that was made by fit, load or from_parameters keeps no evidence to add to: its rows are "
+                "forgotten; give them to partial_fit instead",
+                stacklevel=3,
             )
-        return self.__dict__.get("_evidence")
+        return evidence
 
     def _set_evidence(self, evidence):
         self._evidence = evidence

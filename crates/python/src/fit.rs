@@ -46,7 +46,7 @@ enum Asked {
 
 #[pymethods]
 impl Options {
-    /// `components`: a number, a fraction of the variance or "all"; `complete`: directions of no variance are added until
+    /// `components`: a number, a fraction of the variance, "mle" or "all"; `complete`: directions of no variance are added until
     /// there are so many.
     #[new]
     #[pyo3(signature = (kind, components, *, complete=None, solver="auto", tolerance=None, max_iterations=None, seed=0, threads=None))]
@@ -70,9 +70,10 @@ impl Options {
             Asked::Count(q) => Components::Count(q),
             Asked::Fraction(share) => Components::Fraction(share),
             Asked::Word(word) if word == "all" => Components::All,
+            Asked::Word(word) if word == "mle" => Components::Evidence,
             Asked::Word(word) => {
                 return Err(PyValueError::new_err(format!(
-                    "n_components='{word}' must be a number, a fraction of the variance in (0, 1) or None"
+                    "n_components='{word}' must be a number, a fraction of the variance in (0, 1), 'mle' or None"
                 )));
             }
         };

@@ -181,10 +181,17 @@ impl Rows {
         self.held.n_features()
     }
 
-    /// Number of rows, when it is known.
+    /// Number of rows of positive weight, when it is known.
     #[getter]
     fn n_rows(&self) -> Option<usize> {
-        self.held.source().ok().and_then(RowSource::n_rows)
+        let counted = |weights: &[f64]| weights.iter().filter(|w| **w > 0.0).count();
+        match self.held.source().ok()? {
+            source if source.as_table().is_some() => {
+                let table = source.as_table()?;
+                Some(table.weights().map_or(table.shape().0, counted))
+            }
+            source => source.n_rows(),
+        }
     }
 }
 

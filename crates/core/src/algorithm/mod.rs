@@ -4,12 +4,14 @@ mod drive;
 pub(crate) mod dual;
 pub(crate) mod eigen;
 pub(crate) mod krylov;
+mod minka;
 mod refine;
 pub(crate) mod svd;
 
 pub use drive::{Algorithm, Journey, Step, Stop, drive};
 
 use crate::error::{Error, Result};
+use crate::model::negligible;
 
 /// How many components are wanted.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,6 +22,8 @@ pub enum Components {
     Fraction(f64),
     /// All that the data allow: min(n − 1, p).
     All,
+    /// The number of largest evidence by Minka's approximation; needs at least as many rows as features.
+    Evidence,
 }
 
 impl From<usize> for Components {
@@ -74,8 +78,20 @@ impl Components {
             }
             Self::Count(q) => Ok(q),
             Self::Fraction(fraction) => Ok(smallest_covering(fraction, &eigenvalues[..possible])),
+            Self::Evidence if rows < features => {
+                let (name, value) = ("the number of rows", rows.to_string());
+                let allowed = "at least the number of features when the evidence is to choose";
+                Err(Error::Parameter { name, value, allowed })
+            }
+            Self::Evidence => Ok(minka::dimension(&without_rounding(rows, eigenvalues), rows as f64)),
         }
     }
+}
+
+/// The eigenvalues with those that are only rounding set to 0.
+fn without_rounding(rows: usize, eigenvalues: &[f64]) -> Vec<f64> {
+    let floor = negligible(rows, eigenvalues.len(), eigenvalues[0]);
+    eigenvalues.iter().map(|v| if *v > floor { *v } else { 0.0 }).collect()
 }
 
 /// The smallest q whose eigenvalues hold the fraction of their sum.

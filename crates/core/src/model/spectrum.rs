@@ -165,7 +165,7 @@ impl Spectrum {
 ///
 /// The decomposition errs by p·ε; sums over n rows err by about √n·ε, because rounding goes either way. A bound that
 /// grew with n itself would take a noise of 1e-12 of the signal for 0 as soon as there are 5000 rows.
-fn negligible(rows: usize, features: usize, largest: f64) -> f64 {
+pub(crate) fn negligible(rows: usize, features: usize, largest: f64) -> f64 {
     2.0 * (features as f64 + (rows as f64).sqrt()) * f64::EPSILON * largest
 }
 
