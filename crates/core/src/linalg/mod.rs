@@ -7,6 +7,7 @@ mod basis;
 mod cholesky;
 mod eigen;
 mod krylov;
+mod lanes;
 mod latent;
 mod svd;
 
@@ -21,6 +22,7 @@ pub(crate) use faer::ColRef;
 pub(crate) use faer::traits::RealField;
 pub use faer::{Mat, MatMut, MatRef};
 pub(crate) use krylov::{BlockKrylov, leading_eigen};
+pub(crate) use lanes::{Lanes, packed, packed_len, pair_products, select_rows};
 pub(crate) use latent::LatentFactor;
 pub(crate) use svd::right_singular;
 

@@ -1,0 +1,241 @@
+//! Many small positive definite matrices at once: entry (i, j) of all of them lies side by side, one lane each.
+//!
+//! A q × q factorisation is too small for vector instructions, but the same step of 64 of them is not. Lower triangles are
+//! packed row after row, so the first entries of a larger packed matrix are those of its leading block.
+
+use super::{Mat, MatRef};
+
+/// Where entry (i, j), j ≤ i, of a packed lower triangle lies.
+pub(crate) const fn packed(i: usize, j: usize) -> usize {
+    i * (i + 1) / 2 + j
+}
+
+/// Entries of a packed lower triangle.
+pub(crate) const fn packed_len(q: usize) -> usize {
+    q * (q + 1) / 2
+}
+
+/// The packed products aⱼaⱼᵀ of the columns of `a` (q × p), one column each: (q(q+1)/2 × p).
+///
+/// Added up over the features that a row has they give AᵀA of those, so a product with the 0/1 mask gives all rows'.
+pub(crate) fn pair_products(a: MatRef<'_, f64>) -> Mat<f64> {
+    let q = a.nrows();
+    let mut out = Mat::zeros(packed_len(q), a.ncols());
+    for j in 0..a.ncols() {
+        let (to, from) = (out.col_as_slice_mut(j), a.col(j));
+        for i in 0..q {
+            (0..=i).for_each(|k| to[packed(i, k)] = from[i] * from[k]);
+        }
+    }
+    out
+}
+
+/// Cholesky factors L of matrices M = L Lᵀ, one lane each.
+pub(crate) struct Lanes {
+    q: usize,
+    factors: Mat<f64>, // (lanes × q(q+1)/2)
+}
+
+impl Lanes {
+    /// Factors `M + ridge · I` for packed matrices M, positive semidefinite (lanes × q(q+1)/2).
+    ///
+    /// In exact arithmetic no pivot lies below the ridge; in ours none is let below it, nor below the rounding of the
+    /// diagonal, so this cannot fail.
+    pub(crate) fn new(matrices: Mat<f64>, q: usize, ridge: f64) -> Self {
+        let mut lanes = Self { q, factors: matrices };
+        pulp::Arch::new().dispatch(|| lanes.factor(ridge));
+        lanes
+    }
+
+    /// Number of matrices.
+    pub(crate) fn lanes(&self) -> usize {
+        self.factors.nrows()
+    }
+
+    fn entry(&self, i: usize, j: usize) -> &[f64] {
+        self.factors.col_as_slice(packed(i, j))
+    }
+
+    #[inline(always)]
+    fn factor(&mut self, ridge: f64) {
+        let mut sum = vec![0.0; self.lanes()];
+        let mut inverse = vec![0.0; self.lanes()];
+        for j in 0..self.q {
+            for i in j..self.q {
+                sum.copy_from_slice(self.entry(i, j));
+                (0..j).for_each(|k| subtract_product(&mut sum, self.entry(i, k), self.entry(j, k)));
+                let out = self.factors.col_as_slice_mut(packed(i, j));
+                if i == j {
+                    pivot(out, &sum, &mut inverse, ridge);
+                } else {
+                    out.iter_mut().zip(&sum).zip(&inverse).for_each(|((o, s), r)| *o = s * r);
+                }
+            }
+        }
+    }
+
+    /// `b ← M⁻¹ b` for one right-hand side per lane (lanes × q).
+    pub(crate) fn solve(&self, b: &mut Mat<f64>) {
+        pulp::Arch::new().dispatch(|| {
+            self.forward(b);
+            self.backward(b);
+        });
+    }
+
+    /// `b ← L⁻ᵀ b`: independent normal deviates become deviates of covariance M⁻¹.
+    pub(crate) fn solve_transposed(&self, b: &mut Mat<f64>) {
+        pulp::Arch::new().dispatch(|| self.backward(b));
+    }
+
+    #[inline(always)]
+    fn forward(&self, b: &mut Mat<f64>) {
+        let mut sum = vec![0.0; self.lanes()];
+        for i in 0..self.q {
+            sum.copy_from_slice(b.col_as_slice(i));
+            (0..i).for_each(|k| subtract_product(&mut sum, self.entry(i, k), b.col_as_slice(k)));
+            divide(b.col_as_slice_mut(i), &sum, self.entry(i, i));
+        }
+    }
+
+    #[inline(always)]
+    fn backward(&self, b: &mut Mat<f64>) {
+        let mut sum = vec![0.0; self.lanes()];
+        for i in (0..self.q).rev() {
+            sum.copy_from_slice(b.col_as_slice(i));
+            (i + 1..self.q).for_each(|k| subtract_product(&mut sum, self.entry(k, i), b.col_as_slice(k)));
+            divide(b.col_as_slice_mut(i), &sum, self.entry(i, i));
+        }
+    }
+
+    /// log |M| of each lane.
+    pub(crate) fn log_det(&self) -> Vec<f64> {
+        let mut out = vec![0.0; self.lanes()];
+        for i in 0..self.q {
+            out.iter_mut().zip(self.entry(i, i)).for_each(|(o, l)| *o += 2.0 * l.ln());
+        }
+        out
+    }
+
+    /// `scale · M⁻¹` of each lane, packed (lanes × q(q+1)/2).
+    pub(crate) fn inverse(&self, scale: f64) -> Mat<f64> {
+        pulp::Arch::new().dispatch(|| self.inverse_of_factors().squared(scale))
+    }
+
+    /// L⁻¹.
+    #[inline(always)]
+    fn inverse_of_factors(&self) -> Self {
+        let mut out = Self { q: self.q, factors: Mat::zeros(self.lanes(), packed_len(self.q)) };
+        let mut sum = vec![0.0; self.lanes()];
+        for j in 0..self.q {
+            for i in j..self.q {
+                sum.fill(if i == j { 1.0 } else { 0.0 });
+                (j..i).for_each(|k| subtract_product(&mut sum, self.entry(i, k), out.entry(k, j)));
+                divide(out.factors.col_as_slice_mut(packed(i, j)), &sum, self.entry(i, i));
+            }
+        }
+        out
+    }
+
+    /// `scale · LᵀL`.
+    #[inline(always)]
+    fn squared(&self, scale: f64) -> Mat<f64> {
+        let mut out = Mat::zeros(self.lanes(), packed_len(self.q));
+        for i in 0..self.q {
+            for j in 0..=i {
+                let sum = out.col_as_slice_mut(packed(i, j));
+                (i..self.q).for_each(|k| add_product(sum, self.entry(k, i), self.entry(k, j)));
+                sum.iter_mut().for_each(|s| *s *= scale);
+            }
+        }
+        out
+    }
+
+    /// The factors of the given lanes, any number of times each.
+    pub(crate) fn select(&self, lanes: &[usize]) -> Self {
+        Self { q: self.q, factors: select_rows(&self.factors, lanes) }
+    }
+}
+
+/// The given rows, any number of times each.
+pub(crate) fn select_rows(matrix: &Mat<f64>, rows: &[usize]) -> Mat<f64> {
+    let mut out = Mat::zeros(rows.len(), matrix.ncols());
+    for j in 0..matrix.ncols() {
+        let from = matrix.col_as_slice(j);
+        out.col_as_slice_mut(j).iter_mut().zip(rows).for_each(|(o, row)| *o = from[*row]);
+    }
+    out
+}
+
+#[inline(always)]
+fn pivot(out: &mut [f64], sum: &[f64], inverse: &mut [f64], ridge: f64) {
+    for ((o, s), r) in out.iter_mut().zip(sum).zip(inverse) {
+        let root = (s + ridge).max(ridge).max(f64::EPSILON * *o).max(f64::MIN_POSITIVE).sqrt();
+        *o = root;
+        *r = 1.0 / root;
+    }
+}
+
+#[inline(always)]
+fn subtract_product(sum: &mut [f64], a: &[f64], b: &[f64]) {
+    sum.iter_mut().zip(a.iter().zip(b)).for_each(|(s, (a, b))| *s -= a * b);
+}
+
+#[inline(always)]
+fn add_product(sum: &mut [f64], a: &[f64], b: &[f64]) {
+    sum.iter_mut().zip(a.iter().zip(b)).for_each(|(s, (a, b))| *s += a * b);
+}
+
+#[inline(always)]
+fn divide(out: &mut [f64], sum: &[f64], by: &[f64]) {
+    out.iter_mut().zip(sum.iter().zip(by)).for_each(|(o, (s, l))| *o = s / l);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::{Cholesky, product};
+
+    /// Each lane against the ordinary factor of the same matrix.
+    #[test]
+    fn lanes_are_ordinary_factors() {
+        let (q, ridge) = (4, 0.3);
+        let parts: Vec<Mat<f64>> = (0..9)
+            .map(|l| Mat::from_fn(q, 6, |i, j| ((7 * i + 3 * j + 5 * l) % 11) as f64 / 3.0 - 1.0))
+            .collect();
+        let mut grams = Mat::zeros(parts.len(), packed_len(q));
+        for (l, a) in parts.iter().enumerate() {
+            let pairs = pair_products(a.as_ref());
+            (0..packed_len(q)).for_each(|k| grams[(l, k)] = pairs.row(k).iter().sum());
+        }
+        let lanes = Lanes::new(grams, q, ridge);
+        let (log_det, inverse) = (lanes.log_det(), lanes.inverse(2.0));
+        let mut x = Mat::from_fn(parts.len(), q, |l, i| (l + i) as f64);
+        let mut half = x.clone();
+        lanes.solve(&mut x);
+        lanes.solve_transposed(&mut half);
+        for (l, a) in parts.iter().enumerate() {
+            let mut m = product(a.as_ref(), a.transpose());
+            (0..q).for_each(|i| m[(i, i)] += ridge);
+            let dense = Cholesky::new(m, "test").unwrap();
+            let mut b = Mat::from_fn(q, 1, |i, _| (l + i) as f64);
+            dense.solve(b.as_mut());
+            let mut identity = Mat::from_fn(q, q, |i, j| if i == j { 2.0 } else { 0.0 });
+            dense.solve(identity.as_mut());
+            assert!((dense.log_det() - log_det[l]).abs() < 1e-12);
+            for i in 0..q {
+                assert!((b[(i, 0)] - x[(l, i)]).abs() < 1e-12);
+                (0..=i).for_each(|j| assert!((identity[(i, j)] - inverse[(l, packed(i, j))]).abs() < 1e-12));
+                // Lᵀ (L⁻ᵀ b) = b
+                let back: f64 = (i..q).map(|k| dense.lower()[(k, i)] * half[(l, k)]).sum();
+                assert!((back - (l + i) as f64).abs() < 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn a_singular_matrix_without_a_ridge_has_a_factor() {
+        let lanes = Lanes::new(Mat::from_fn(1, 3, |_, _| 1.0), 2, 0.0); // [[1, 1], [1, 1]]
+        assert!(lanes.log_det()[0].is_finite());
+        assert_eq!(lanes.select(&[0, 0]).lanes(), 2);
+    }
+}
