@@ -7,6 +7,7 @@ from covary._base import LinearGaussianEstimator, learned, seed_of
 
 # scikit-learn's names for what the core calls otherwise.
 _SOLVERS = {"full": "svd", "covariance_eigh": "eigen", "arpack": "krylov", "randomized": "krylov"}
+_MORE = 1e-12
 
 
 class PCA(LinearGaussianEstimator):
@@ -18,8 +19,9 @@ class PCA(LinearGaussianEstimator):
 
     Parameters
     ----------
-    n_components : int, float in (0, 1) or None
-        How many directions; or the share of the variance that they should explain; or min(n, p).
+    n_components : int, float in (0, 1), "mle" or None
+        How many directions; or the share of the variance that they should explain; or as many as Minka's evidence speaks for; or
+        min(n, p).
     copy : bool
         Ignored: X is never changed.
     whiten : bool
@@ -121,13 +123,16 @@ class PCA(LinearGaussianEstimator):
 
     def _components(self, n_rows, n_features):
         """scikit-learn's limits on n_components, and what is asked of the core: n rows span n − 1 directions."""
+        if self.n_components == "mle":
+            return self._evidence_decides(n_rows, n_features), None
         if n_rows is None:
             return ("all" if self.n_components is None else self.n_components), None
         limit = min(n_rows, n_features)
         least, most = (1, limit - 1) if self.svd_solver == "arpack" else (0, limit)
         q = most if self.n_components is None else self.n_components
         if not isinstance(q, Integral):
-            return q, None
+            # scikit-learn wants more than the share, the core at least the share: beyond rounding of the sums, the same.
+            return q + _MORE * (1.0 - q), None
         name = "full" if self.svd_solver == "auto" else self.svd_solver
         if self.svd_solver in ("arpack", "randomized") and not 1 <= q <= limit:
             raise ValueError(
@@ -146,3 +151,10 @@ class PCA(LinearGaussianEstimator):
             )
         possible = min(n_rows - 1, n_features)
         return min(int(q), max(possible, 1)), (int(q) if q > possible else None)
+
+    def _evidence_decides(self, n_rows, n_features):
+        if self.svd_solver in ("arpack", "randomized"):
+            raise ValueError(f"n_components='mle' cannot be a string with svd_solver='{self.svd_solver}'")
+        if n_rows is not None and n_rows < n_features:
+            raise ValueError("n_components='mle' is only supported if n_samples >= n_features")
+        return "mle"

@@ -14,8 +14,9 @@ class PPCA(LinearGaussianEstimator):
 
     Parameters
     ----------
-    n_components : int, float in (0, 1) or None
-        Number of latent variables q; or the share of the variance that they should explain; or all that the data allow.
+    n_components : int, float in (0, 1), "mle" or None
+        Number of latent variables q; or the share of the variance that they should explain; or as many as Minka's evidence
+        speaks for; or all that the data allow.
     solver : {"auto", "eigen", "svd", "dual", "krylov"}
         How the answer is found; `report_` says which solver was chosen and why. All agree.
     tol : float
