@@ -1,5 +1,7 @@
 //! The compiled half of the Python package: it converts and forwards, through one door, and holds no mathematics.
 
+#![allow(clippy::needless_pass_by_value, reason = "arguments arrive from Python by value")]
+
 mod door;
 mod errors;
 mod fit;

@@ -52,7 +52,13 @@ mod tests {
     fn differences_of_the_evidence_are_those_of_scikit_learn() {
         // sklearn.decomposition._pca._assess_dimension of scikit-learn 1.9.1, n = 50.
         let values = [9.0, 4.0, 1.3, 1.1, 0.9, 0.8];
-        let theirs = [-128.14507745198404, -115.38279592636174, -118.06463336836117, -120.34691886225028, -122.01411895598417];
+        let theirs = [
+            -128.14507745198404,
+            -115.38279592636174,
+            -118.06463336836117,
+            -120.34691886225028,
+            -122.01411895598417,
+        ];
         let ours: Vec<f64> = (1..6).map(|q| log_evidence(&values, q, 50.0)).collect();
         for (a, b) in ours.iter().zip(&theirs) {
             assert!(((a - ours[0]) - (b - theirs[0])).abs() < 1e-9, "{ours:?}");

@@ -11,5 +11,5 @@ pub use any::Model;
 pub use linear_gaussian::{LinearGaussian, Noise};
 pub use principal_components::PrincipalComponents;
 pub use questions::{Conditional, LatentCovariance, Outliers, Posterior, Reconstruction};
-pub(crate) use spectrum::{RawSpectrum, negligible};
 pub use spectrum::Spectrum;
+pub(crate) use spectrum::{RawSpectrum, negligible};
