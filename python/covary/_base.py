@@ -83,7 +83,7 @@ class LinearGaussianEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         return self
 
     def partial_fit(self, X, y=None, sample_weight=None):
-        """Take in more rows: exact on complete rows, in any order and split.
+        """Take in more rows, which must be complete: exact in any order and split.
 
         The model of all rows so far is computed when something asks for it. What `fit` has seen before is forgotten, with a
         warning: a fitted model does not determine the covariance of its rows.
@@ -320,6 +320,59 @@ class LinearGaussianEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         float
         """
         return float(np.average(self.score_samples(X), weights=sample_weight))
+
+    def impute(self, X, return_std=False):
+        """Fill the holes of each row by what its observed cells say; observed cells stay as they are.
+
+        Parameters
+        ----------
+        X : as for `fit`
+        return_std : bool
+            Also give the standard deviation of each filled cell, 0 where a cell was observed.
+
+        Returns
+        -------
+        ndarray of shape (n, p), or two of them
+        """
+        model = self._fitted()
+        rows = rows_of(self, X)
+        return (model.impute_with_std if return_std else model.impute)(rows, self.n_threads)
+
+    def sample_missing(self, X, n_draws=1, random_state=0):
+        """Draw the missing cells of each row given the observed ones: multiple imputation.
+
+        Parameters
+        ----------
+        X : as for `fit`
+        n_draws : int
+        random_state : int, RandomState or None
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n, p)
+            Observed cells are the same in every draw.
+        """
+        model = self._fitted()
+        return model.sample_missing(rows_of(self, X), n_draws, seed_of(random_state), self.n_threads)
+
+    def predict_cells(self, X, rows, columns):
+        """Mean and standard deviation of named cells, given what else was seen of their rows.
+
+        Parameters
+        ----------
+        X : :func:`covary.observed`
+            What was seen: the ratings of the people whose ratings are predicted.
+        rows, columns : array-like of int
+            Which cells.
+
+        Returns
+        -------
+        mean, std : ndarray
+            Of a cell that was seen, its value and 0.
+        """
+        model = self._fitted()
+        cells = list(zip(np.asarray(rows).tolist(), np.asarray(columns).tolist(), strict=True))
+        return model.predict_cells(rows_of(self, X), cells, self.n_threads)
 
     def outliers(self, X):
         """How far each row is from what the model expects, by its observed cells.

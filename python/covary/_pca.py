@@ -150,7 +150,10 @@ class PCA(LinearGaussianEstimator):
                 f"svd_solver='{name}'"
             )
         possible = min(n_rows - 1, n_features)
-        return min(int(q), max(possible, 1)), (int(q) if q > possible else None)
+        complete = int(q) if q > possible else None
+        if self.n_components is None and _SOLVERS.get(self.svd_solver, self.svd_solver) != "krylov":
+            return "all", complete  # fewer when there are holes
+        return min(int(q), max(possible, 1)), complete
 
     def _evidence_decides(self, n_rows, n_features):
         if self.svd_solver in ("arpack", "randomized"):

@@ -250,7 +250,7 @@ fn numpy_entry(entry: &Value, x: &Mat<f64>, found: &Fit<LinearGaussian>, what: &
         });
     }
     close_matrix(
-        posterior.covariance.of(0),
+        &posterior.covariance.of(0).to_owned(),
         &matrix(&entry["posterior_cov"]),
         1e-9,
         (what, "posterior covariance"),

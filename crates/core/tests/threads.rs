@@ -40,7 +40,7 @@ fn answers(model: &LinearGaussian, x: &Mat<f64>) -> Vec<u64> {
     all.extend(matrix_bits(&posterior.mean));
     match &posterior.covariance {
         LatentCovariance::Shared(c) => all.extend(matrix_bits(c)),
-        LatentCovariance::PerRow(each) => each.iter().for_each(|c| all.extend(matrix_bits(c))),
+        LatentCovariance::PerRow { cells, .. } => all.extend(bits(cells)),
     }
     let outliers = model.outliers(x).unwrap();
     [outliers.t2, outliers.spe, outliers.p_value].iter().for_each(|v| all.extend(bits(v)));

@@ -46,8 +46,8 @@ enum Asked {
 
 #[pymethods]
 impl Options {
-    /// `components`: a number, a fraction of the variance, "mle" or "all"; `complete`: directions of no variance are added until
-    /// there are so many.
+    /// `components`: a number, a fraction of the variance, "mle" or "all"; `complete`: directions of no variance are added
+    /// to those of complete rows until there are so many.
     #[new]
     #[pyo3(signature = (kind, components, *, complete=None, solver="auto", tolerance=None, max_iterations=None, seed=0, threads=None))]
     #[allow(clippy::too_many_arguments, reason = "keywords of a Python call")]
@@ -106,7 +106,8 @@ impl Options {
         names: Option<Vec<String>>,
     ) -> covary::Result<SavedModel> {
         let mut saved = SavedModel::new(fit?, names)?;
-        if let (Some(q), AnyModel::Pca(m)) = (self.complete, &saved.model) {
+        let asked = self.complete.filter(|_| saved.report.holes.is_none());
+        if let (Some(q), AnyModel::Pca(m)) = (asked, &saved.model) {
             let completed = m.completed(q)?;
             saved.eigenvalues.resize(saved.eigenvalues.len().max(completed.n_components()), 0.0);
             saved.report.components = completed.n_components();

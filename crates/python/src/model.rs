@@ -17,7 +17,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::door::{Manner, run};
 use crate::errors::exception;
-use crate::input::{Rows, write};
+use crate::input::{Held, Rows, write};
 use crate::output::{double, matrix, single, vector};
 
 /// A model with its provenance.
@@ -290,7 +290,10 @@ impl Model {
         })?;
         let covariance = match covariance {
             LatentCovariance::Shared(c) => matrix(py, c.as_ref())?.into_any(),
-            LatentCovariance::PerRow(all) => stacked(py, &all, self.n_components())?.into_any(),
+            LatentCovariance::PerRow { cells, latent: q } => {
+                let n = cells.len().checked_div(q * q).unwrap_or(0);
+                PyArray1::from_vec(py, cells).reshape([n, q, q])?.into_any()
+            }
         };
         Ok((mean.into_numpy(py)?, covariance))
     }
@@ -345,6 +348,73 @@ impl Model {
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let scores = self.ask(py, rows, threads, |m, rows| m.gaussian().log_density(rows))?;
         Ok(PyArray1::from_vec(py, scores))
+    }
+
+    /// The rows with their holes filled by conditional means (n, p); observed cells stay as they are.
+    #[pyo3(signature = (rows, threads=None))]
+    fn impute<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &Rows,
+        threads: Option<usize>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        self.ask(py, rows, threads, |m, rows| Ok(double(&m.gaussian().impute(rows)?)))?.into_numpy(py)
+    }
+
+    /// The same, and the standard deviation of each filled cell (n, p), 0 where a cell was observed.
+    #[pyo3(signature = (rows, threads=None))]
+    #[allow(clippy::type_complexity, reason = "a pair of arrays")]
+    fn impute_with_std<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &Rows,
+        threads: Option<usize>,
+    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>)> {
+        let (cells, std) = self.ask(py, rows, threads, |m, rows| {
+            let imputed = m.gaussian().impute_with_std(rows)?;
+            Ok((double(&imputed.cells), double(&imputed.std)))
+        })?;
+        Ok((cells.into_numpy(py)?, std.into_numpy(py)?))
+    }
+
+    /// Draws of the missing cells given the observed ones (draws, n, p).
+    #[pyo3(signature = (rows, n_draws, seed, threads=None))]
+    fn sample_missing<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &Rows,
+        n_draws: usize,
+        seed: u64,
+        threads: Option<usize>,
+    ) -> PyResult<Bound<'py, PyArray3<f64>>> {
+        let (cells, n) = self.ask(py, rows, threads, move |m, rows| {
+            let draws = m.gaussian().draw_missing(rows, 0..n_draws, seed)?;
+            let n = draws.first().map_or(0, Mat::nrows);
+            Ok((draws.iter().flat_map(|draw| double(draw).into_cells()).collect::<Vec<f64>>(), n))
+        })?;
+        PyArray1::from_vec(py, cells).reshape([n_draws, n, self.n_features()])
+    }
+
+    /// Mean and standard deviation of named cells of rows of which only some cells were seen.
+    #[pyo3(signature = (rows, cells, threads=None))]
+    #[allow(clippy::type_complexity, reason = "a pair of arrays")]
+    fn predict_cells<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &Rows,
+        cells: Vec<(usize, usize)>,
+        threads: Option<usize>,
+    ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>)> {
+        let (inner, held) = (Arc::clone(&self.inner), Arc::clone(&rows.held));
+        let found = run(py, &Manner { threads, progress: None }, move |_| match &*held {
+            Held::Observed(rows) => inner.gaussian().predict(rows, &cells),
+            _ => Err(covary::Error::Parameter {
+                name: "X",
+                value: "a whole table".into(),
+                allowed: "covary.observed(…); use impute for a table",
+            }),
+        })?;
+        Ok((PyArray1::from_vec(py, found.mean), PyArray1::from_vec(py, found.std)))
     }
 
     /// T², SPE and p-value of each row.
@@ -429,9 +499,4 @@ impl Model {
 fn to_mat(array: &PyReadonlyArray2<'_, f64>) -> Mat<f64> {
     let view = array.as_array();
     Mat::from_fn(view.nrows(), view.ncols(), |i, j| view[(i, j)])
-}
-
-fn stacked<'py>(py: Python<'py>, all: &[Mat<f64>], q: usize) -> PyResult<Bound<'py, PyArray3<f64>>> {
-    let cells = all.iter().flat_map(|m| (0..q * q).map(move |k| m[(k / q, k % q)])).collect();
-    PyArray1::from_vec(py, cells).reshape([all.len(), q, q])
 }

@@ -30,6 +30,13 @@ impl<T: Send + Copy + Default> RowMajor<T> {
     }
 }
 
+impl<T> RowMajor<T> {
+    /// The cells alone.
+    pub(crate) fn into_cells(self) -> Vec<T> {
+        self.cells
+    }
+}
+
 impl<T: Element> RowMajor<T> {
     /// Hands the cells over.
     pub(crate) fn into_numpy(self, py: Python<'_>) -> PyResult<Bound<'_, PyArray2<T>>> {

@@ -34,6 +34,7 @@ pub(crate) fn solve(moments: &Moments, components: Components, seed: u64) -> Res
         rows,
         weight: moments.weight(),
         distortion: None,
+        log_likelihood: None,
     })
 }
 

@@ -1,14 +1,20 @@
 //! How a model is found: mathematics only, one file each, and the one loop that repeats a step.
 
+mod anderson;
 mod drive;
 pub(crate) mod dual;
 pub(crate) mod eigen;
+pub(crate) mod em;
 pub(crate) mod krylov;
+mod maximise;
 mod minka;
+mod quasi_newton;
 mod refine;
+pub(crate) mod start;
 pub(crate) mod svd;
 
 pub use drive::{Algorithm, Journey, Step, Stop, drive};
+pub use maximise::em_step;
 
 use crate::error::{Error, Result};
 use crate::model::negligible;

@@ -25,7 +25,16 @@ pub(crate) fn solve(table: &Table<'_>, components: Components) -> Result<Spectru
     }
     let q = components.resolve(rows, p, &eigenvalues)?;
     let vectors = vectors.subcols(0, q).to_owned();
-    Spectrum::new(RawSpectrum { mean, eigenvalues, vectors, total_variance, rows, weight, distortion: None })
+    Spectrum::new(RawSpectrum {
+        mean,
+        eigenvalues,
+        vectors,
+        total_variance,
+        rows,
+        weight,
+        distortion: None,
+        log_likelihood: None,
+    })
 }
 
 /// √w (x − m) (n × p).

@@ -247,21 +247,28 @@ impl<'a> Chunk<'a> {
     ///
     /// `operation` completes the sentence "… needs complete rows".
     pub(crate) fn explain_not_finite(&self, operation: &'static str) -> Option<Error> {
+        let hole = || {
+            let cell = self.find(f64::is_nan)?;
+            Some(Error::Hole { cell, operation })
+        };
+        self.explain_infinite().or_else(hole)
+    }
+
+    /// The error that fits the first infinite cell (row by row); rows of no weight do not count.
+    pub(crate) fn explain_infinite(&self) -> Option<Error> {
+        let cell = self.find(f64::is_infinite)?;
+        let value = self.cells.get(cell.row - self.first_row, cell.column);
+        Some(Error::Infinite { value, cell })
+    }
+
+    /// The first cell of the kind, row by row.
+    fn find(&self, kind: impl Fn(f64) -> bool) -> Option<Cell> {
         let (nrows, ncols) = self.cells.shape();
-        let mut hole = None;
         let counts = |row: &usize| self.weights().is_none_or(|w| w[*row] > 0.0);
-        for row in (0..nrows).filter(counts) {
-            for column in 0..ncols {
-                let value = self.cells.get(row, column);
-                let cell = || Cell { row: self.first_row + row, column, name: None };
-                if value.is_infinite() {
-                    return Some(Error::Infinite { value, cell: cell() });
-                }
-                if value.is_nan() && hole.is_none() {
-                    hole = Some(Error::Hole { cell: cell(), operation });
-                }
-            }
-        }
-        hole
+        let column = |row: usize| (0..ncols).find(|column| kind(self.cells.get(row, *column)));
+        (0..nrows).filter(counts).find_map(|row| {
+            let column = column(row)?;
+            Some(Cell { row: self.first_row + row, column, name: None })
+        })
     }
 }

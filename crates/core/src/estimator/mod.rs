@@ -1,9 +1,10 @@
 //! The front doors: options, checked into a plan, run by an algorithm, giving a model and a report.
 
+mod incomplete;
 mod plan;
 mod report;
 mod spectral;
 
 pub use plan::{Plan, Request, Solver, choose};
-pub use report::{Fit, Report};
+pub use report::{Fit, Holes, Report};
 pub use spectral::{FromSpectrum, Pca, Ppca, Spectral};

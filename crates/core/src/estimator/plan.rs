@@ -20,6 +20,8 @@ pub enum Solver {
     Dual,
     /// Block Krylov iteration: some passes over the rows, little memory, a few components.
     Krylov,
+    /// Expectation and maximisation in passes over the rows: for data with holes.
+    Em,
 }
 
 impl Solver {
@@ -31,6 +33,7 @@ impl Solver {
             Self::Svd => "svd",
             Self::Dual => "dual",
             Self::Krylov => "krylov",
+            Self::Em => "em",
         }
     }
 }
@@ -95,6 +98,8 @@ struct Costs {
 const KRYLOV_PASSES: f64 = 12.0;
 /// Accumulators of p × p that exist at once during a pass, with the decomposition's.
 const SQUARES: f64 = 6.0;
+/// Accumulators of latent evidence that exist at once during a pass, with the parameters.
+const EVIDENCES: f64 = 16.0;
 
 impl Costs {
     fn new(request: &Request) -> Self {
@@ -102,6 +107,12 @@ impl Costs {
         // Unknown rows are many: they come from a file that does not fit.
         let n = request.rows.map_or(f64::INFINITY, |n| n as f64);
         Self { n, p: request.features as f64, q, block: q.map_or(0.0, |q| 1.25 * q + 8.0) }
+    }
+
+    /// Numbers that latent evidence holds for each feature.
+    fn evidence(&self) -> f64 {
+        let q = self.q.unwrap_or(self.p);
+        (q + 1.0) * (q + 4.0) / 2.0
     }
 
     /// Decomposing a symmetric matrix of this size.
@@ -121,6 +132,7 @@ impl Costs {
             Solver::Eigen => n * p * p + self.decomposition(p),
             Solver::Dual => n * n * p + self.decomposition(n) + 2.0 * n * p * self.q.unwrap_or(n),
             Solver::Krylov => KRYLOV_PASSES * 4.0 * n * p * self.block,
+            Solver::Em => KRYLOV_PASSES * n * p * self.evidence(),
             Solver::Svd | Solver::Auto => 6.0 * n * p * n.min(p),
         }
     }
@@ -131,6 +143,7 @@ impl Costs {
             Solver::Eigen => SQUARES * self.p * self.p,
             Solver::Dual => SQUARES * self.n * self.n + self.p * self.q.unwrap_or(self.n),
             Solver::Krylov => 16.0 * self.p * self.block,
+            Solver::Em => EVIDENCES * self.p * self.evidence(),
             Solver::Svd | Solver::Auto => 3.0 * self.n * self.p,
         };
         (cells * 8.0) as usize
@@ -158,6 +171,7 @@ impl Costs {
             Solver::Eigen if request.in_memory => {
                 format!("{rows} rows of {p} features: the {p} × {p} covariance is the smaller side")
             }
+            Solver::Em => "the data have holes".into(),
             Solver::Eigen => format!("one pass over the rows gives the {p} × {p} covariance"),
             Solver::Dual => format!(
                 "{rows} rows are fewer than {p} features: the {rows} × {rows} inner products are the smaller side"

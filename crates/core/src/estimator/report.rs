@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Plan;
 use crate::algorithm::{Journey, Stop};
+use crate::evidence::Census;
 use crate::model::Spectrum;
 
 /// A fitted model with its provenance.
@@ -34,6 +35,9 @@ pub struct Report {
     pub log_likelihood: Option<f64>,
     /// Trace of the covariance, divisor n.
     pub total_variance: f64,
+    /// What is missing; `None` for complete rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holes: Option<Holes>,
     /// Why the fit ended.
     pub stop: Stop,
     /// Passes over the rows.
@@ -43,6 +47,39 @@ pub struct Report {
     /// Wall time. Not part of a model file: the same model must give the same bytes.
     #[serde(skip)]
     pub seconds: f64,
+}
+
+/// What a table lacks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holes {
+    /// Cells that are there.
+    pub observed: u64,
+    /// Cells that are not.
+    pub missing: u64,
+    /// Different patterns of holes among the rows; `None` when there are more than a million.
+    pub patterns: Option<usize>,
+    /// Rows without a single cell: they say nothing and count for nothing.
+    pub empty_rows: u64,
+    /// Pairs of features that no row has both of, so that their covariance rests on the model alone; `None` when that was
+    /// not counted.
+    pub unseen_pairs: Option<usize>,
+}
+
+impl Holes {
+    pub(super) fn new(census: &Census, unseen_pairs: Option<usize>) -> Self {
+        Self {
+            observed: census.observed(),
+            missing: census.missing(),
+            patterns: census.patterns(),
+            empty_rows: census.empty_rows(),
+            unseen_pairs,
+        }
+    }
+
+    /// Share of the cells that are missing.
+    pub fn share(&self) -> f64 {
+        self.missing as f64 / (self.missing + self.observed).max(1) as f64
+    }
 }
 
 impl Report {
@@ -57,6 +94,7 @@ impl Report {
             components: spectrum.n_components(),
             log_likelihood: log_likelihood.is_finite().then_some(log_likelihood),
             total_variance: spectrum.total_variance(),
+            holes: None,
             stop: journey.stop,
             passes: journey.passes,
             trace: journey.trace,

@@ -3,12 +3,13 @@
 use std::marker::PhantomData;
 use std::time::Instant;
 
-use super::{Fit, Plan, Report, Request, Solver, choose};
+use super::incomplete::Incomplete;
+use super::{Fit, Holes, Plan, Report, Request, Solver, choose};
 use crate::algorithm::{Components, Journey, Stop, dual, eigen, krylov, svd};
 use crate::control::Control;
 use crate::data::{RowSource, Rows};
 use crate::error::{Error, Result};
-use crate::evidence::{Moments, gather};
+use crate::evidence::{Found, Moments, Pairwise, gather};
 use crate::model::{LinearGaussian, PrincipalComponents, Spectrum};
 
 /// Relative error of the noise variance that single precision may leave.
@@ -61,12 +62,13 @@ pub type Pca = Spectral<PrincipalComponents>;
 /// The options of a fit that starts from the spectrum of the data.
 #[derive(Debug, Clone)]
 pub struct Spectral<M> {
-    components: Components,
+    pub(super) components: Components,
     solver: Solver,
-    memory: usize,
-    tolerance: Option<f64>,
-    max_iterations: usize,
-    seed: u64,
+    pub(super) memory: usize,
+    pub(super) tolerance: Option<f64>,
+    pub(super) max_iterations: usize,
+    pub(super) seed: u64,
+    pub(super) start: Option<LinearGaussian>,
     threads: Option<usize>,
     model: PhantomData<fn() -> M>,
 }
@@ -79,8 +81,9 @@ impl<M> Spectral<M> {
             solver: Solver::Auto,
             memory: usize::MAX,
             tolerance: None,
-            max_iterations: 200,
+            max_iterations: 1000,
             seed: 0,
+            start: None,
             threads: None,
             model: PhantomData,
         }
@@ -98,7 +101,8 @@ impl<M> Spectral<M> {
         self
     }
 
-    /// When an iterative solver counts a component as found: its residual, relative to the largest eigenvalue.
+    /// When an iteration ends. Krylov: residual of each direction, relative to its eigenvalue (1e-12 by default). EM: nats per row of
+    /// log-likelihood that are left to gain, extrapolated (1e-8 by default).
     pub fn tolerance(mut self, tolerance: f64) -> Self {
         self.tolerance = Some(tolerance);
         self
@@ -113,6 +117,13 @@ impl<M> Spectral<M> {
     /// Seed of the random start of an iterative solver; 0 by default.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
+        self
+    }
+
+    /// Where a fit with holes starts, instead of the spectrum of the observed cells: a model of the same features and number
+    /// of components. Complete data need no start.
+    pub fn start(mut self, model: LinearGaussian) -> Self {
+        self.start = Some(model);
         self
     }
 
@@ -166,7 +177,7 @@ impl<M: FromSpectrum> Spectral<M> {
             memory: moments.n_features().pow(2) * 48,
         };
         let spectrum = eigen::solve(moments, self.components, self.seed)?;
-        finish(plan, spectrum, None, started)
+        finish(Solved { plan, spectrum, journey: None, holes: None }, started)
     }
 
     fn run(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Fit<M>> {
@@ -181,9 +192,31 @@ impl<M: FromSpectrum> Spectral<M> {
             self.components.check_possible(n, p)?;
         }
         let plan = choose(self.solver, &self.request(source))?;
-        let (spectrum, journey) =
-            self.solve(plan.solver, source, control).map_err(|e| e.named(source.feature_names()))?;
-        finish(plan, spectrum, journey, started)
+        let solved = self.solve_any(plan, source, control).map_err(|e| e.named(source.feature_names()))?;
+        finish(solved, started)
+    }
+
+    /// Complete rows in closed form, rows with holes by EM; which it is shows when a pass meets the first hole.
+    fn solve_any(&self, plan: Plan, source: &dyn RowSource, control: &Control<'_>) -> Result<Solved> {
+        if plan.solver == Solver::Em || (self.solver == Solver::Auto && source.observed_only()) {
+            return self.fit_incomplete(source, control).map(Solved::from);
+        }
+        if self.solver == Solver::Auto && plan.solver == Solver::Eigen && self.pairs_fit(source) {
+            let p = source.n_features();
+            return match gather(source, || Pairwise::empty(p), control)?.finish()? {
+                Found::Complete(moments) => {
+                    let (spectrum, journey) = self.solve_moments(&moments, source, control)?;
+                    Ok(Solved { plan, spectrum, journey, holes: None })
+                }
+                Found::Incomplete(cases) => self.fit_available(cases, source, control).map(Solved::from),
+            };
+        }
+        match self.solve(plan.solver, source, control) {
+            Err(Error::Hole { .. }) if self.solver == Solver::Auto => {
+                self.fit_incomplete(source, control).map(Solved::from)
+            }
+            other => other.map(|(spectrum, journey)| Solved { plan, spectrum, journey, holes: None }),
+        }
     }
 
     fn request(&self, source: &dyn RowSource) -> Request {
@@ -220,15 +253,24 @@ impl<M: FromSpectrum> Spectral<M> {
         }
     }
 
-    /// One pass; a second one in double precision when products in single are too coarse for the noise that is there.
     fn solve_eigen(
         &self,
         source: &dyn RowSource,
         control: &Control<'_>,
     ) -> Result<(Spectrum, Option<Journey>)> {
+        let p = source.n_features();
+        self.solve_moments(&gather(source, || Moments::empty(p), control)?, source, control)
+    }
+
+    /// After one pass; a second one in double precision when products in single are too coarse for the noise that is there.
+    fn solve_moments(
+        &self,
+        moments: &Moments,
+        source: &dyn RowSource,
+        control: &Control<'_>,
+    ) -> Result<(Spectrum, Option<Journey>)> {
         let (p, q) = (source.n_features(), self.components);
-        let moments = gather(source, || Moments::empty(p), control)?;
-        let spectrum = eigen::solve(&moments, q, self.seed);
+        let spectrum = eigen::solve(moments, q, self.seed);
         let error = moments.single_precision_error();
         let coarse = |s: &Spectrum| error * s.eigenvalues()[0] > NOISE_ACCURACY * s.noise_variance();
         if error == 0.0 || spectrum.as_ref().is_ok_and(|s| !coarse(s)) {
@@ -240,13 +282,24 @@ impl<M: FromSpectrum> Spectral<M> {
     }
 }
 
-fn finish<M: FromSpectrum>(
+/// A spectrum with the way it was found.
+struct Solved {
     plan: Plan,
     spectrum: Spectrum,
     journey: Option<Journey>,
-    started: Instant,
-) -> Result<Fit<M>> {
+    holes: Option<Holes>,
+}
+
+impl From<Incomplete> for Solved {
+    fn from(found: Incomplete) -> Self {
+        let Incomplete { spectrum, journey, holes, plan } = found;
+        Self { plan, spectrum, journey: Some(journey), holes: Some(holes).filter(|h| h.missing > 0) }
+    }
+}
+
+fn finish<M: FromSpectrum>(solved: Solved, started: Instant) -> Result<Fit<M>> {
+    let Solved { plan, spectrum, journey, holes } = solved;
     let model = M::from_spectrum(&spectrum)?;
     let report = Report::new(plan, &spectrum, journey, started.elapsed().as_secs_f64());
-    Ok(Fit { model, spectrum, report })
+    Ok(Fit { model, spectrum, report: Report { holes, ..report } })
 }

@@ -1,17 +1,29 @@
 //! Statistics of rows that can be merged: what every fit is made from.
 
+mod census;
 mod center;
+mod filled;
 mod gather;
 mod gram;
+mod latent;
+mod margins;
+mod masked;
 mod moments;
+mod pairwise;
 mod residual;
 mod shifted;
 mod sketch;
 
+pub use census::Census;
 pub(crate) use center::center_of;
+pub(crate) use filled::FilledSketch;
 pub use gather::{gather, gather_stream};
 pub use gram::Gram;
+pub(crate) use latent::Totals as LatentTotals;
+pub use latent::{Latent, LatentParameters};
+pub(crate) use margins::{Margins, Survey};
 pub use moments::Moments;
+pub use pairwise::{AvailableCases, Found, Pairwise};
 pub(crate) use residual::measure;
 pub(crate) use shifted::Block as ShiftedBlock;
 pub use sketch::Sketch;

@@ -51,6 +51,11 @@ impl Cholesky {
         solve_lower_triangular_in_place(self.l.as_ref(), b, Par::Seq);
     }
 
+    /// `b ← L⁻ᵀ b`.
+    pub(crate) fn solve_upper(&self, b: MatMut<'_, f64>) {
+        solve_upper_triangular_in_place(self.l.transpose(), b, Par::Seq);
+    }
+
     /// Smallest entry of the diagonal of L.
     pub(crate) fn smallest_pivot(&self) -> f64 {
         (0..self.l.nrows()).map(|i| self.l[(i, i)]).fold(f64::INFINITY, f64::min)

@@ -110,8 +110,15 @@ impl Lanes {
     /// log |M| of each lane.
     pub(crate) fn log_det(&self) -> Vec<f64> {
         let mut out = vec![0.0; self.lanes()];
+        let mut product = vec![1.0; self.lanes()];
         for i in 0..self.q {
-            out.iter_mut().zip(self.entry(i, i)).for_each(|(o, l)| *o += 2.0 * l.ln());
+            product.iter_mut().zip(self.entry(i, i)).for_each(|(p, l)| *p *= l);
+            // Logarithms are dear, and a few factors stay in range.
+            if i % 4 == 3 || i + 1 == self.q {
+                out.iter_mut()
+                    .zip(&mut product)
+                    .for_each(|(o, p)| *o += 2.0 * std::mem::replace(p, 1.0).ln());
+            }
         }
         out
     }
@@ -152,18 +159,13 @@ impl Lanes {
 
     /// The factors of the given lanes, any number of times each.
     pub(crate) fn select(&self, lanes: &[usize]) -> Self {
-        Self { q: self.q, factors: select_rows(&self.factors, lanes) }
+        let mut factors = Mat::zeros(lanes.len(), self.factors.ncols());
+        for j in 0..factors.ncols() {
+            let from = self.factors.col_as_slice(j);
+            factors.col_as_slice_mut(j).iter_mut().zip(lanes).for_each(|(o, lane)| *o = from[*lane]);
+        }
+        Self { q: self.q, factors }
     }
-}
-
-/// The given rows, any number of times each.
-pub(crate) fn select_rows(matrix: &Mat<f64>, rows: &[usize]) -> Mat<f64> {
-    let mut out = Mat::zeros(rows.len(), matrix.ncols());
-    for j in 0..matrix.ncols() {
-        let from = matrix.col_as_slice(j);
-        out.col_as_slice_mut(j).iter_mut().zip(rows).for_each(|(o, row)| *o = from[*row]);
-    }
-    out
 }
 
 #[inline(always)]

@@ -111,6 +111,28 @@ impl LatentFactor {
         }
     }
 
+    /// R (q × r) with R Rᵀ the covariance of z given a row: what turns standard normals into draws.
+    pub(crate) fn root(&self) -> Result<Mat<f64>> {
+        match self {
+            Self::Noisy { noise, factor } => {
+                let q = factor.lower().nrows();
+                let mut root = Mat::from_fn(q, q, |i, j| if i == j { noise.sqrt() } else { 0.0 });
+                factor.solve_upper(root.as_mut());
+                Ok(root)
+            }
+            Self::Narrow { .. } => {
+                let Eigen { values, mut vectors } = symmetric_eigen(self.covariance().as_ref())?;
+                for (j, v) in values.iter().enumerate() {
+                    vectors.col_as_slice_mut(j).iter_mut().for_each(|x| *x *= v.max(0.0).sqrt());
+                }
+                Ok(vectors)
+            }
+            Self::Noiseless { eigen, rank } => {
+                Ok(eigen.vectors.subcols(*rank, eigen.values.len() - rank).to_owned())
+            }
+        }
+    }
+
     /// log |s I + AAᵀ| = `(p − q) log s + log |M|` for p features; `None` when the covariance is singular.
     pub(crate) fn log_det(&self, p: usize) -> Option<f64> {
         match self {

@@ -22,7 +22,7 @@ pub(crate) use faer::ColRef;
 pub(crate) use faer::traits::RealField;
 pub use faer::{Mat, MatMut, MatRef};
 pub(crate) use krylov::{BlockKrylov, leading_eigen};
-pub(crate) use lanes::{Lanes, packed, packed_len, pair_products, select_rows};
+pub(crate) use lanes::{Lanes, packed, packed_len, pair_products};
 pub(crate) use latent::LatentFactor;
 pub(crate) use svd::right_singular;
 

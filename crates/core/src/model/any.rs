@@ -1,9 +1,10 @@
 //! Any model that a file can hold, and what can be asked of all of them.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
-use super::{LinearGaussian, PrincipalComponents, Reconstruction};
-use crate::data::Rows;
+use super::{Imputed, LinearGaussian, Predicted, PrincipalComponents, Reconstruction};
+use crate::data::{Observed, Rows};
 use crate::error::Result;
 use crate::linalg::Mat;
 
@@ -89,5 +90,42 @@ impl Model {
             (Self::Pca(m), Reconstruction::Orthogonal) => m.reconstruct(rows),
             _ => self.gaussian()?.reconstruct(rows, kind),
         }
+    }
+
+    /// The rows with each hole filled: [`LinearGaussian::impute`].
+    ///
+    /// # Errors
+    /// When the rows have another number of features or an infinite cell.
+    pub fn impute<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Mat<f64>> {
+        self.gaussian()?.impute(rows)
+    }
+
+    /// The same with standard deviations: [`LinearGaussian::impute_with_std`].
+    ///
+    /// # Errors
+    /// When the rows have another number of features or an infinite cell.
+    pub fn impute_with_std<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Imputed> {
+        self.gaussian()?.impute_with_std(rows)
+    }
+
+    /// Draws of the missing cells: [`LinearGaussian::draw_missing`].
+    ///
+    /// # Errors
+    /// When the rows have another number of features or an infinite cell.
+    pub fn draw_missing<'a>(
+        &self,
+        rows: impl Into<Rows<'a>>,
+        draws: Range<usize>,
+        seed: u64,
+    ) -> Result<Vec<Mat<f64>>> {
+        self.gaussian()?.draw_missing(rows, draws, seed)
+    }
+
+    /// Mean and standard deviation of named cells: [`LinearGaussian::predict`].
+    ///
+    /// # Errors
+    /// When a row or feature does not exist or the rows have another number of features.
+    pub fn predict(&self, rows: &Observed<'_>, cells: &[(usize, usize)]) -> Result<Predicted> {
+        self.gaussian()?.predict(rows, cells)
     }
 }

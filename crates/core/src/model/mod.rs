@@ -1,15 +1,20 @@
 //! What a fitted model is, and what can be asked of it; nothing here knows how a model was found.
 
 mod any;
+mod groups;
+mod impute;
 mod kernel;
 mod linear_gaussian;
+mod patchy;
 mod principal_components;
 mod questions;
+mod sample;
 mod spectrum;
 
 pub use any::Model;
+pub use impute::{Conditional, Imputed, Predicted};
 pub use linear_gaussian::{LinearGaussian, Noise};
 pub use principal_components::PrincipalComponents;
-pub use questions::{Conditional, LatentCovariance, Outliers, Posterior, Reconstruction};
+pub use questions::{LatentCovariance, Outliers, Posterior, Reconstruction};
 pub use spectrum::Spectrum;
 pub(crate) use spectrum::{RawSpectrum, negligible};

@@ -1,21 +1,13 @@
 //! What can be asked of a linear-Gaussian model about rows, with or without holes.
 
-use std::ops::Range;
-
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
-use rand_distr::{Distribution, StandardNormal};
-use rayon::prelude::*;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use super::LinearGaussian;
-use super::kernel::{Kernel, for_each_group};
+use super::groups::{Asked, Group, Same};
+use super::kernel::Kernel;
 use crate::data::{Chunk, Rows, map_chunks};
 use crate::error::{Error, Result};
 use crate::linalg::{LatentFactor, Mat, MatRef, product};
-
-/// Rows drawn from one stream of the generator.
-const SAMPLE_BLOCK: usize = 256;
 
 /// How a row is rebuilt from its latent coordinates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -42,15 +34,22 @@ pub enum LatentCovariance {
     /// No row has a hole.
     Shared(Mat<f64>),
     /// One per row.
-    PerRow(Vec<Mat<f64>>),
+    PerRow {
+        /// q² numbers for each row, row after row.
+        cells: Vec<f64>,
+        /// q.
+        latent: usize,
+    },
 }
 
 impl LatentCovariance {
-    /// Of one row.
-    pub fn of(&self, row: usize) -> &Mat<f64> {
+    /// Of one row (q × q).
+    pub fn of(&self, row: usize) -> MatRef<'_, f64> {
         match self {
-            Self::Shared(c) => c,
-            Self::PerRow(all) => &all[row],
+            Self::Shared(c) => c.as_ref(),
+            Self::PerRow { cells, latent: q } => {
+                MatRef::from_column_major_slice(&cells[row * q * q..(row + 1) * q * q], *q, *q)
+            }
         }
     }
 }
@@ -66,37 +65,30 @@ pub struct Outliers {
     pub p_value: Vec<f64>,
 }
 
-/// Distribution of the missing cells of a row given the others.
-#[derive(Debug, Clone)]
-pub struct Conditional {
-    /// Which features are missing.
-    pub features: Vec<usize>,
-    /// Their conditional mean.
-    pub mean: Vec<f64>,
-    /// Their conditional covariance.
-    pub covariance: Mat<f64>,
-}
-
 impl LinearGaussian {
     /// Log density of each row: $-\tfrac12 \left( p \ln 2\pi + \ln|C| + (x-\mu)^\top C^{-1} (x-\mu) \right)$ over the
     /// observed cells. A row with none scores 0.
     ///
     /// # Errors
     /// When the rows have another number of features or an infinite cell, or the model has no density.
+    #[allow(
+        clippy::redundant_closure_for_method_calls,
+        reason = "the method alone is not general in its lifetime"
+    )]
     pub fn log_density<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Vec<f64>> {
-        self.per_row(rows, |kernel, e| {
-            let constant =
-                kernel.n_features() as f64 * (2.0 * std::f64::consts::PI).ln() + kernel.log_det()?;
-            Ok(kernel.mahalanobis(e).into_iter().map(|d| -0.5 * (constant + d)).collect())
-        })
+        self.per_row(rows, |group| group.log_density())
     }
 
     /// Squared Mahalanobis distance (x−μ)ᵀC⁻¹(x−μ) of each row, over the observed cells.
     ///
     /// # Errors
     /// As [`log_density`](Self::log_density).
+    #[allow(
+        clippy::redundant_closure_for_method_calls,
+        reason = "the method alone is not general in its lifetime"
+    )]
     pub fn mahalanobis<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Vec<f64>> {
-        self.per_row(rows, |kernel, e| kernel.log_det().map(|_| kernel.mahalanobis(e)))
+        self.per_row(rows, |group| group.mahalanobis())
     }
 
     /// Posterior mean of the latent variables of each row (n × q): $M^{-1} W^\top (x - \mu)$ for PPCA with
@@ -105,7 +97,9 @@ impl LinearGaussian {
     /// # Errors
     /// When the rows have another number of features or an infinite cell.
     pub fn latent_mean<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Mat<f64>> {
-        self.per_row_columns(rows, self.n_latent(), |kernel, e| Ok(kernel.latent(kernel.factor(), e)))
+        let asked = Asked::new(self);
+        let parts = map_chunks(rows.into().source(), |chunk| latent_of(&asked, chunk))?;
+        Ok(stack(self.n_latent(), parts.iter().map(Mat::as_ref)))
     }
 
     /// Posterior mean and covariance of the latent variables of each row.
@@ -113,35 +107,22 @@ impl LinearGaussian {
     /// # Errors
     /// When the rows have another number of features or an infinite cell.
     pub fn posterior<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Posterior> {
-        let rows = rows.into();
-        let full = Kernel::new(self)?.factor().covariance();
-        let parts = map_chunks(rows.source(), |chunk| {
-            let mut z = Mat::zeros(chunk.nrows(), self.n_latent());
-            let mut holey: Vec<(usize, Mat<f64>)> = Vec::new();
-            for_each_group(self, chunk, |g| {
-                let found = g.kernel.latent(g.kernel.factor(), g.e);
-                scatter_rows(&mut z, g.rows, found.as_ref());
-                if g.kernel.n_features() < self.n_features() {
-                    let covariance = g.kernel.factor().covariance();
-                    holey.extend(g.rows.iter().map(|r| (*r, covariance.clone())));
-                }
-                Ok(())
-            })?;
-            Ok((z, holey))
-        })?;
-        let any = parts.iter().any(|(_, holey)| !holey.is_empty());
-        let covariance = if any {
-            let each = |(z, holey): &(Mat<f64>, Vec<(usize, Mat<f64>)>)| {
-                let mut all = vec![full.clone(); z.nrows()];
-                holey.iter().for_each(|(row, c)| all[*row] = c.clone());
-                all
-            };
-            LatentCovariance::PerRow(parts.iter().flat_map(each).collect())
-        } else {
-            LatentCovariance::Shared(full)
-        };
-        let mean = stack(self.n_latent(), parts.iter().map(|(z, _)| z.as_ref()));
-        Ok(Posterior { mean, covariance })
+        let (asked, q) = (Asked::new(self), self.n_latent());
+        let parts = map_chunks(rows.into().source(), |chunk| posterior_of(&asked, chunk))?;
+        let mean = stack(q, parts.iter().map(|part| part.mean.as_ref()));
+        let holes = parts.iter().any(|part| part.covariances.is_some());
+        let full = asked.full()?.factor().covariance();
+        if !holes {
+            return Ok(Posterior { mean, covariance: LatentCovariance::Shared(full) });
+        }
+        let mut cells = Vec::with_capacity(mean.nrows() * q * q);
+        for part in &parts {
+            match &part.covariances {
+                Some(covariances) => cells.extend(covariances),
+                None => (0..part.mean.nrows()).for_each(|_| cells.extend(square(&full))),
+            }
+        }
+        Ok(Posterior { mean, covariance: LatentCovariance::PerRow { cells, latent: q } })
     }
 
     /// Each row rebuilt from its latent coordinates (n × p), the missing cells too.
@@ -149,13 +130,17 @@ impl LinearGaussian {
     /// # Errors
     /// When the rows have another number of features or an infinite cell.
     pub fn reconstruct<'a>(&self, rows: impl Into<Rows<'a>>, kind: Reconstruction) -> Result<Mat<f64>> {
-        self.per_row_columns(rows, self.n_features(), |kernel, e| {
+        let asked = Asked::new(self);
+        let parts = map_chunks(rows.into().source(), |chunk| {
             let z = match kind {
-                Reconstruction::Posterior => kernel.latent(kernel.factor(), e),
-                Reconstruction::Orthogonal => kernel.latent(kernel.least_squares()?, e),
+                Reconstruction::Posterior => latent_of(&asked, chunk)?,
+                Reconstruction::Orthogonal => per_pattern(&asked, chunk, self.n_latent(), |g| {
+                    Ok(g.kernel.latent(g.kernel.least_squares()?, g.e))
+                })?,
             };
-            Ok(self.decode(z.transpose())?.transpose().to_owned())
-        })
+            self.decode(z.as_ref())
+        })?;
+        Ok(stack(self.n_features(), parts.iter().map(Mat::as_ref)))
     }
 
     /// μ + W z for latent coordinates (n × q).
@@ -179,7 +164,7 @@ impl LinearGaussian {
     /// # Errors
     /// When the rows have another number of features or an infinite cell, or the model has no density.
     pub fn outliers<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Outliers> {
-        let all = self.per_row_columns(rows, 3, |kernel, e| {
+        let all = self.per_row_columns(rows, 3, |Same { kernel, e, .. }| {
             kernel.log_det()?;
             let k = kernel.n_features() as f64;
             let tails =
@@ -195,28 +180,11 @@ impl LinearGaussian {
     /// # Errors
     /// When the rows have another number of features or an infinite cell.
     pub fn t2_spe<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<(Vec<f64>, Vec<f64>)> {
-        let both = self.per_row_columns(rows, 2, |kernel, e| {
+        let both = self.per_row_columns(rows, 2, |Same { kernel, e, .. }| {
             let (t2, spe) = t2_spe_of(kernel, e)?;
             Ok(Mat::from_fn(2, e.nrows(), |i, j| [t2[j], spe[j]][i]))
         })?;
         Ok((column(&both, 0), column(&both, 1)))
-    }
-
-    /// Distribution of the missing cells (NaN) of one row given the observed ones.
-    ///
-    /// # Errors
-    /// When the row has another number of features or an infinite cell.
-    pub fn conditional(&self, row: &[f64]) -> Result<Conditional> {
-        let rows = Rows::from(MatRef::from_row_major_slice(row, 1, row.len()));
-        let posterior = self.posterior(&rows)?;
-        let features: Vec<usize> = (0..row.len()).filter(|j| row[*j].is_nan()).collect();
-        let part = self.marginal(&features)?;
-        let w = part.loadings();
-        let spread = product(w.as_ref(), posterior.covariance.of(0).as_ref());
-        let mut covariance = product(spread.as_ref(), w.transpose());
-        (0..features.len()).for_each(|j| covariance[(j, j)] += part.noise().of(j));
-        let mean = part.decode(posterior.mean.as_ref())?.row(0).iter().copied().collect();
-        Ok(Conditional { features, mean, covariance })
     }
 
     /// C⁻¹ by Woodbury's identity (p × p).
@@ -245,58 +213,17 @@ impl LinearGaussian {
         Ok(c)
     }
 
-    /// Draws `n` rows (n × p): x = μ + W z + ε. The same seed gives the same rows on every machine.
-    pub fn sample(&self, n: usize, seed: u64) -> Mat<f64> {
-        self.sample_rows(0..n, seed)
-    }
-
-    /// Rows `range` of the endless sample that belongs to a seed, so that a long one can be drawn in parts.
-    pub fn sample_rows(&self, range: Range<usize>, seed: u64) -> Mat<f64> {
-        if range.is_empty() {
-            return Mat::zeros(0, self.n_features());
-        }
-        let blocks = range.start / SAMPLE_BLOCK..range.end.div_ceil(SAMPLE_BLOCK);
-        let parts: Vec<Mat<f64>> = blocks
-            .into_par_iter()
-            .map(|b| {
-                let first = range.start.max(b * SAMPLE_BLOCK) - b * SAMPLE_BLOCK;
-                let end = range.end.min((b + 1) * SAMPLE_BLOCK) - b * SAMPLE_BLOCK;
-                self.sample_block(seed, b).subrows(first, end - first).to_owned()
-            })
-            .collect();
-        stack(self.n_features(), parts.iter().map(Mat::as_ref))
-    }
-
-    /// Each block of rows has a stream of the generator to itself.
-    fn sample_block(&self, seed: u64, block: usize) -> Mat<f64> {
-        let (p, q) = (self.n_features(), self.n_latent());
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        rng.set_stream(block as u64);
-        let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
-        let z = Mat::from_fn(SAMPLE_BLOCK, q, |_, _| normal());
-        let mut x =
-            Mat::from_fn(SAMPLE_BLOCK, p, |_, j| self.mean()[j] + self.noise().of(j).sqrt() * normal());
-        // Plain loops: a product's order of additions depends on the processor.
-        for j in 0..p {
-            for k in 0..q {
-                let (x, z, w) = (x.col_as_slice_mut(j), z.col_as_slice(k), self.loadings()[(j, k)]);
-                x.iter_mut().zip(z).for_each(|(x, z)| *x += w * z);
-            }
-        }
-        x
-    }
-
     /// One number per row.
     fn per_row<'a>(
         &self,
         rows: impl Into<Rows<'a>>,
-        f: impl Fn(&Kernel, MatRef<'_, f64>) -> Result<Vec<f64>> + Sync,
+        f: impl Fn(&Group<'_>) -> Result<Vec<f64>> + Sync,
     ) -> Result<Vec<f64>> {
+        let asked = Asked::new(self);
         let parts = map_chunks(rows.into().source(), |chunk: &Chunk<'_>| {
             let mut out = vec![0.0; chunk.nrows()];
-            for_each_group(self, chunk, |g| {
-                let values = f(g.kernel, g.e)?;
-                g.rows.iter().zip(values).for_each(|(row, v)| out[*row] = v);
+            asked.for_each_group(chunk, |g| {
+                g.rows().iter().zip(f(&g)?).for_each(|(row, v)| out[*row] = v);
                 Ok(())
             })?;
             Ok(out)
@@ -309,18 +236,76 @@ impl LinearGaussian {
         &self,
         rows: impl Into<Rows<'a>>,
         width: usize,
-        f: impl Fn(&Kernel, MatRef<'_, f64>) -> Result<Mat<f64>> + Sync,
+        f: impl Fn(Same<'_>) -> Result<Mat<f64>> + Sync,
     ) -> Result<Mat<f64>> {
-        let parts = map_chunks(rows.into().source(), |chunk: &Chunk<'_>| {
-            let mut out = Mat::zeros(chunk.nrows(), width);
-            for_each_group(self, chunk, |g| {
-                scatter_rows(&mut out, g.rows, f(g.kernel, g.e)?.as_ref());
-                Ok(())
-            })?;
-            Ok(out)
-        })?;
+        let asked = Asked::new(self);
+        let parts = map_chunks(rows.into().source(), |chunk| per_pattern(&asked, chunk, width, &f))?;
         Ok(stack(width, parts.iter().map(Mat::as_ref)))
     }
+}
+
+/// `width` numbers for each row of a chunk.
+fn per_pattern(
+    asked: &Asked<'_>,
+    chunk: &Chunk<'_>,
+    width: usize,
+    f: impl Fn(Same<'_>) -> Result<Mat<f64>>,
+) -> Result<Mat<f64>> {
+    let mut out = Mat::zeros(chunk.nrows(), width);
+    asked.for_each_pattern(chunk, |g| {
+        let rows = g.rows;
+        scatter_rows(&mut out, rows, f(g)?.as_ref());
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+/// Posterior means of the rows of a chunk (n × q).
+pub(super) fn latent_of(asked: &Asked<'_>, chunk: &Chunk<'_>) -> Result<Mat<f64>> {
+    let mut z = Mat::zeros(chunk.nrows(), asked.n_latent());
+    asked.for_each_group(chunk, |g| {
+        scatter_rows(&mut z, g.rows(), g.latent().as_ref());
+        Ok(())
+    })?;
+    Ok(z)
+}
+
+/// What is known of the latent variables of the rows of a chunk.
+pub(super) struct ChunkPosterior {
+    /// Means (n × q).
+    pub(super) mean: Mat<f64>,
+    /// q² numbers for each row, row after row, when one has a hole.
+    pub(super) covariances: Option<Vec<f64>>,
+}
+
+pub(super) fn posterior_of(asked: &Asked<'_>, chunk: &Chunk<'_>) -> Result<ChunkPosterior> {
+    let q = asked.n_latent();
+    let mut mean = Mat::zeros(chunk.nrows(), q);
+    let mut whole: Vec<usize> = Vec::new();
+    let mut covariances = None;
+    asked.for_each_group(chunk, |g| {
+        scatter_rows(&mut mean, g.rows(), g.latent().as_ref());
+        if g.is_complete() {
+            whole.extend(g.rows());
+            return Ok(());
+        }
+        let all = covariances.get_or_insert_with(|| vec![0.0; chunk.nrows() * q * q]);
+        let (found, pattern) = g.covariances();
+        for (row, pattern) in g.rows().iter().zip(pattern) {
+            all[row * q * q..(row + 1) * q * q].copy_from_slice(found.col_as_slice(pattern));
+        }
+        Ok(())
+    })?;
+    if let Some(all) = &mut covariances {
+        let full: Vec<f64> = square(&asked.full()?.factor().covariance()).collect();
+        whole.iter().for_each(|row| all[row * q * q..(row + 1) * q * q].copy_from_slice(&full));
+    }
+    Ok(ChunkPosterior { mean, covariances })
+}
+
+/// The entries of a matrix, column after column.
+fn square(c: &Mat<f64>) -> impl Iterator<Item = f64> {
+    c.col_iter().flat_map(|column| column.iter().copied())
 }
 
 /// Writes column i of `columns` to row `rows[i]`.
@@ -333,7 +318,7 @@ fn scatter_rows(out: &mut Mat<f64>, rows: &[usize], columns: MatRef<'_, f64>) {
 }
 
 /// The parts below each other.
-fn stack<'a>(width: usize, parts: impl Iterator<Item = MatRef<'a, f64>> + Clone) -> Mat<f64> {
+pub(super) fn stack<'a>(width: usize, parts: impl Iterator<Item = MatRef<'a, f64>> + Clone) -> Mat<f64> {
     let mut out = Mat::zeros(parts.clone().map(|p| p.nrows()).sum(), width);
     let mut start = 0;
     for part in parts {

@@ -1,7 +1,7 @@
 //! The leading eigenvalues and directions of a covariance: what every closed-form solver returns.
 
 use crate::error::{Error, Result};
-use crate::linalg::{Mat, complete_basis, standard_signs};
+use crate::linalg::{Mat, MatRef, complete_basis, right_singular, standard_signs};
 use crate::model::{LinearGaussian, Noise, PrincipalComponents};
 
 /// Eigenvalues λ (divisor n, descending), the leading directions u and the total variance of weighted rows.
@@ -15,7 +15,8 @@ pub struct Spectrum {
     total_variance: f64,
     rows: usize,
     weight: f64,
-    distortion: Option<f64>, // when measured on the rows themselves
+    distortion: Option<f64>,     // when measured on the rows themselves
+    log_likelihood: Option<f64>, // when the rows have holes
 }
 
 /// What a solver has found, before conventions are applied.
@@ -30,14 +31,16 @@ pub(crate) struct RawSpectrum {
     pub(crate) weight: f64,
     /// What the vectors leave, when measured on the rows themselves.
     pub(crate) distortion: Option<f64>,
+    /// Of the observed cells, when there are holes: no closed form has it.
+    pub(crate) log_likelihood: Option<f64>,
 }
 
 impl Spectrum {
     /// Applies the conventions: at most min(rows − 1, p) eigenvalues, rounding below the rank set to 0, directions of
     /// eigenvalue 0 completed in one fixed way, the largest entry of each direction positive.
     pub(crate) fn new(raw: RawSpectrum) -> Result<Self> {
-        let RawSpectrum { mean, mut eigenvalues, mut vectors, total_variance, rows, weight, distortion } =
-            raw;
+        let RawSpectrum { mean, mut eigenvalues, mut vectors, total_variance, rows, weight, .. } = raw;
+        let (distortion, log_likelihood) = (raw.distortion, raw.log_likelihood);
         check_variance(rows, total_variance)?;
         let p = mean.len();
         eigenvalues.truncate(p.min(rows - 1));
@@ -46,7 +49,32 @@ impl Spectrum {
         let rank = eigenvalues.iter().take(vectors.ncols()).filter(|v| **v > 0.0).count();
         complete_basis(&mut vectors, rank);
         standard_signs(&mut vectors);
-        Ok(Self { mean, eigenvalues, vectors, total_variance, rows, weight, distortion })
+        Ok(Self { mean, eigenvalues, vectors, total_variance, rows, weight, distortion, log_likelihood })
+    }
+
+    /// The spectrum of the covariance W Wᵀ + σ²I that a fit with holes has found, with the log-likelihood of the observed
+    /// cells; loadings (p × q).
+    pub(crate) fn of_model(
+        mean: Vec<f64>,
+        loadings: MatRef<'_, f64>,
+        noise: f64,
+        (rows, weight): (usize, f64),
+        log_likelihood: f64,
+    ) -> Result<Self> {
+        let (values, vectors) = right_singular(loadings.transpose())?;
+        let eigenvalues: Vec<f64> = values.iter().map(|s| s * s + noise).collect();
+        let distortion = noise * (mean.len() - values.len()) as f64;
+        let total_variance = eigenvalues.iter().sum::<f64>() + distortion;
+        Self::new(RawSpectrum {
+            mean,
+            eigenvalues,
+            vectors,
+            total_variance,
+            rows,
+            weight,
+            distortion: Some(distortion),
+            log_likelihood: Some(log_likelihood),
+        })
     }
 
     /// Mean of the rows (p).
@@ -151,8 +179,12 @@ impl Spectrum {
     /// Log-likelihood of the rows under [`ppca`](Self::ppca), in closed form:
     /// $-\frac n2 \left( p \ln 2\pi + \sum_{i \le q} \ln\lambda_i + (p-q) \ln\sigma^2 + p \right)$.
     ///
-    /// Infinite when the rows lie in a subspace that the model spans without noise.
+    /// Of rows with holes it is that of the observed cells, as the fit has found it. Infinite when the rows lie in a subspace
+    /// that the model spans without noise.
     pub fn log_likelihood(&self) -> f64 {
+        if let Some(of_observed_cells) = self.log_likelihood {
+            return of_observed_cells;
+        }
         let (p, q) = (self.n_features(), self.n_components());
         let noise = if p > q { (p - q) as f64 * self.noise_variance().ln() } else { 0.0 };
         let log_det = noise + self.eigenvalues[..q].iter().map(|v| v.ln()).sum::<f64>();

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::container::{Container, Tensor, to_bytes};
 use crate::error::{Error, Result};
-use crate::evidence::{Accumulator, Moments, Sketch};
+use crate::evidence::{Accumulator, Latent, LatentParameters, LatentTotals as Totals, Moments, Sketch};
 use crate::linalg::{Mat, mirror_lower};
 
 /// Evidence that can be written and read back.
@@ -45,14 +45,20 @@ struct Details {
 
 fn open(bytes: &[u8], kind: &str) -> Result<(Container, Details)> {
     let file = Container::from_bytes(bytes)?;
-    if file.kind != kind {
-        return Err(Error::Format(format!("it holds '{}', not {kind}", file.kind)));
-    }
+    check_kind(&file, kind)?;
     let details: Details = file.details()?;
     if details.features.len() != file.vector("mean")?.len() {
         return Err(Error::Format("feature names that do not fit the mean".into()));
     }
     Ok((file, details))
+}
+
+fn check_kind(file: &Container, kind: &str) -> Result<()> {
+    if file.kind == kind {
+        Ok(())
+    } else {
+        Err(Error::Format(format!("it holds '{}', not {kind}", file.kind)))
+    }
 }
 
 /// One name per feature: anything else could be written but not read.
@@ -103,6 +109,56 @@ impl Portable for Sketch {
         let trace = trace.ok_or_else(|| Error::Format("the trace is missing".into()))?;
         let evidence =
             Self::from_parts(block, rows, weight, file.vector("mean")?, trace, file.matrix("image")?)?;
+        Ok(SavedEvidence { evidence, features })
+    }
+}
+
+/// Numbers of latent evidence that are not tensors.
+#[derive(Serialize, Deserialize)]
+struct LatentDetails {
+    features: Vec<String>,
+    noise: f64,
+    unit: f64,
+    totals: Totals,
+}
+
+impl Portable for Latent {
+    fn to_bytes(&self, features: &[String]) -> Result<Vec<u8>> {
+        let parameters = self.parameters();
+        check_names(features, parameters.n_features())?;
+        let details = LatentDetails {
+            features: features.to_vec(),
+            noise: parameters.noise(),
+            unit: parameters.unit(),
+            totals: self.totals.clone(),
+        };
+        let tensors = BTreeMap::from([
+            ("mean", Tensor::vector(parameters.mean())),
+            ("loadings", Tensor::matrix(&parameters.loadings_transposed().to_owned())),
+            ("second", Tensor::matrix(&self.second)),
+            ("cross", Tensor::matrix(&self.cross)),
+        ]);
+        to_bytes("latent", &details, &tensors)
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<SavedEvidence<Self>> {
+        let file = Container::from_bytes(bytes)?;
+        check_kind(&file, "latent")?;
+        let LatentDetails { features, noise, unit, totals } = file.details()?;
+        let (mean, loadings) = (file.vector("mean")?, file.matrix("loadings")?);
+        let finite = |m: &Mat<f64>| m.col_iter().all(|c| c.iter().all(|x| x.is_finite()));
+        let positive = |x: f64| x > 0.0 && x.is_finite();
+        let fits = loadings.ncols() == mean.len() && features.len() == mean.len();
+        if !fits
+            || !finite(&loadings)
+            || !mean.iter().all(|m| m.is_finite())
+            || !positive(noise)
+            || !positive(unit)
+        {
+            return Err(Error::Format("parameters that no model can have".into()));
+        }
+        let parameters = Arc::new(LatentParameters::in_units(mean, loadings, noise, unit));
+        let evidence = Self::from_parts(parameters, file.matrix("second")?, file.matrix("cross")?, totals)?;
         Ok(SavedEvidence { evidence, features })
     }
 }

@@ -80,6 +80,7 @@ impl SavedModel {
             components: q,
             log_likelihood: None,
             total_variance,
+            holes: None,
             stop: Stop::Converged,
             passes: 0,
             trace: Vec::new(),

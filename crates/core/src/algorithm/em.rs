@@ -1,0 +1,198 @@
+//! PPCA with holes: maximum likelihood of the observed cells by accelerated parameter-expanded EM.
+//!
+//! The expectation step is [`Latent`](crate::evidence::Latent) evidence, the maximisation step is [`super::maximise`]. EM alone
+//! creeps where much is missing, so each pass tries a bolder point than the plain step; where that is not better, the plain
+//! step is taken, so the likelihood never falls. Anderson's combination of past steps is boldest first: on 20 000 × 50 with
+//! a fifth missing it is at the optimum after 5 passes, where a quasi-Newton step took 12. But it aims at any fixed point, saddles
+//! included, so once it has led astray the quasi-Newton step takes over: 120 passes instead of 490 on ratings with 10 components.
+
+use std::sync::Arc;
+
+use super::anderson::Anderson;
+use super::maximise::Maximised;
+use super::quasi_newton::QuasiNewton;
+use super::{Algorithm, Step};
+use crate::error::{Error, Result};
+use crate::evidence::{Latent, LatentParameters};
+use crate::linalg::Mat;
+
+/// Gains below this share of the log-likelihood are rounding.
+const ROUNDING: f64 = 1e-14;
+/// By how much a step that went too far is shortened.
+const SHORTENED: std::ops::RangeInclusive<f64> = 0.05..=0.5;
+
+/// The iteration.
+pub(crate) struct Em {
+    current: Arc<LatentParameters>,
+    best: Option<Best>,
+    /// How `current` came about, when it is bolder than the plain step.
+    bold: Option<Bold>,
+    anderson: Anderson,
+    newton: QuasiNewton,
+    method: Method,
+    origin: Vec<f64>, // means are counted from it
+    tolerance: f64,
+    floor: f64, // noise below it is rounding, in units
+}
+
+/// The best parameters so far.
+struct Best {
+    parameters: Arc<LatentParameters>,
+    log_likelihood: f64,
+    change: f64,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Method {
+    Anderson,
+    Newton,
+    ShortenedNewton,
+}
+
+/// A step from the best point that may fail.
+struct Bold {
+    from: Vec<f64>,
+    to: Vec<f64>,
+    slope: f64, // of the log-likelihood along the step, at its start
+    method: Method,
+    plain: Arc<LatentParameters>,
+}
+
+/// What the iteration has found.
+pub(crate) struct Optimum {
+    /// μ, W and σ².
+    pub(crate) parameters: Arc<LatentParameters>,
+    /// Of the observed cells under exactly these parameters; infinite when there is no noise.
+    pub(crate) log_likelihood: f64,
+    /// Whether the rows lie in the model's plane.
+    pub(crate) noiseless: bool,
+}
+
+impl Em {
+    /// Starts from the given parameters and stops when at most `tolerance` nats per row are left to gain.
+    ///
+    /// `floor` is the variance, in units of the parameters, below which noise is rounding.
+    pub(crate) fn new(start: LatentParameters, tolerance: f64, floor: f64) -> Self {
+        Self {
+            origin: start.mean().to_vec(),
+            current: Arc::new(start),
+            best: None,
+            bold: None,
+            anderson: Anderson::default(),
+            newton: QuasiNewton::default(),
+            method: Method::Anderson,
+            tolerance,
+            floor,
+        }
+    }
+
+    /// The bold point was not better: a quasi-Newton step is shortened once, any other gives way to the plain step.
+    fn step_back(&mut self, bold: Bold, loss: f64) {
+        match bold.method {
+            Method::Newton => {
+                // The maximum of the parabola through what is known along the step.
+                let t = 0.5 * bold.slope / (bold.slope + loss);
+                let t = if t.is_nan() { 0.0 } else { t }.clamp(*SHORTENED.start(), *SHORTENED.end());
+                let to: Vec<f64> = bold.from.iter().zip(&bold.to).map(|(a, b)| a + t * (b - a)).collect();
+                self.current = Arc::new(self.parameters(&to));
+                self.bold = Some(Bold { method: Method::ShortenedNewton, ..bold });
+                return;
+            }
+            Method::ShortenedNewton => self.newton = QuasiNewton::default(),
+            Method::Anderson => self.method = Method::Newton,
+        }
+        self.current = bold.plain;
+    }
+
+    /// Goes on from a point that is the best so far.
+    fn advance(&mut self, evidence: &Latent) -> Result<Step> {
+        let log_likelihood = evidence.log_likelihood();
+        let gain = self.best.as_ref().map_or(f64::INFINITY, |best| log_likelihood - best.log_likelihood);
+        let maximised = Maximised::of(evidence)?;
+        let point = self.coordinates(&self.current);
+        let image = self.coordinates(maximised.parameters());
+        let gradient = maximised.gradient();
+        let slope = |to: &[f64]| -> f64 {
+            to.iter().zip(&point).zip(&gradient).map(|((to, from), slope)| (to - from) * slope).sum()
+        };
+        let bold = self.propose(&point, &image, &gradient, &maximised)?.filter(|to| slope(to) > 0.0);
+        // From here to the maximum of a parabola: half of what the slope promises.
+        let left = 0.5 * bold.as_deref().map_or(0.0, slope).max(slope(&image));
+        let change = gain.max(left) / evidence.weight();
+        let resolution = ROUNDING * log_likelihood.abs() / evidence.weight();
+        let noiseless = self.current.noise() <= self.floor;
+        self.best = Some(Best { parameters: Arc::clone(&self.current), log_likelihood, change });
+        let plain = Arc::new(maximised.into_parameters());
+        self.current = match &bold {
+            Some(to) => Arc::new(self.parameters(to)),
+            None => Arc::clone(&plain),
+        };
+        let method = self.method;
+        self.bold = bold.map(|to| Bold { slope: slope(&to), from: point.clone(), to, method, plain });
+        let converged = noiseless || change <= self.tolerance.max(resolution);
+        Ok(Step { objective: log_likelihood, change, converged })
+    }
+
+    fn propose(
+        &mut self,
+        point: &[f64],
+        image: &[f64],
+        gradient: &[f64],
+        maximised: &Maximised<'_>,
+    ) -> Result<Option<Vec<f64>>> {
+        self.newton.observe(point, gradient);
+        match self.method {
+            Method::Anderson => self.anderson.propose(point, image, &maximised.scale()),
+            _ => Ok(self.newton.propose(|v| maximised.precondition(v))),
+        }
+    }
+
+    /// (wⱼ, μⱼ) of each feature, then log σ²; in units.
+    fn coordinates(&self, parameters: &LatentParameters) -> Vec<f64> {
+        let w = parameters.loadings_transposed();
+        let mut out = Vec::with_capacity(w.ncols() * (w.nrows() + 1) + 1);
+        for (j, (mean, origin)) in parameters.mean().iter().zip(&self.origin).enumerate() {
+            out.extend(w.col(j).iter());
+            out.push((mean - origin) / parameters.unit());
+        }
+        out.push(parameters.noise().ln());
+        out
+    }
+
+    fn parameters(&self, coordinates: &[f64]) -> LatentParameters {
+        let (unit, q) = (self.current.unit(), self.current.n_latent());
+        let features = coordinates.chunks_exact(q + 1);
+        let mean = features.zip(&self.origin).map(|(c, origin)| origin + c[q] * unit).collect();
+        let loadings = Mat::from_fn(q, self.origin.len(), |i, j| coordinates[j * (q + 1) + i]);
+        let noise = coordinates[coordinates.len() - 1].exp();
+        LatentParameters::in_units(mean, loadings, noise.max(f64::MIN_POSITIVE), unit)
+    }
+}
+
+impl Algorithm for Em {
+    type Evidence = Latent;
+    type Output = Optimum;
+
+    fn evidence(&self) -> Latent {
+        Latent::empty(Arc::clone(&self.current))
+    }
+
+    fn update(&mut self, evidence: Latent) -> Result<Step> {
+        if let (Some(bold), Some(best)) = (self.bold.take(), &self.best) {
+            let loss = best.log_likelihood - evidence.log_likelihood();
+            if loss > 0.0 {
+                let step = Step { objective: best.log_likelihood, change: best.change, converged: false };
+                self.step_back(bold, loss);
+                return Ok(step);
+            }
+        }
+        self.advance(&evidence)
+    }
+
+    fn finish(self) -> Result<Optimum> {
+        let Best { parameters, log_likelihood, .. } = self.best.ok_or(Error::Interrupted)?;
+        let noiseless = parameters.noise() <= self.floor;
+        let log_likelihood = if noiseless { f64::INFINITY } else { log_likelihood };
+        Ok(Optimum { parameters, log_likelihood, noiseless })
+    }
+}

@@ -1,0 +1,107 @@
+//! Where to go from here, by what gradients at past points say about the curvature: limited-memory BFGS \[LN89\].
+
+use std::collections::VecDeque;
+
+/// Past steps that are remembered.
+const DEPTH: usize = 12;
+/// Least curvature of a step, relative to its length and the gradient's change: less is rounding or not concave.
+const LEAST_CURVATURE: f64 = 1e-10;
+
+/// Past steps with the change of the gradient along them, for a function to be maximised.
+#[derive(Debug, Clone, Default)]
+pub(super) struct QuasiNewton {
+    last: Option<(Vec<f64>, Vec<f64>)>, // point and gradient
+    past: VecDeque<Pair>,
+}
+
+#[derive(Debug, Clone)]
+struct Pair {
+    step: Vec<f64>,
+    change: Vec<f64>, // of the gradient of what is to be minimised
+    curvature: f64,   // step · change > 0
+}
+
+impl QuasiNewton {
+    /// Remembers a point with its gradient.
+    pub(super) fn observe(&mut self, point: &[f64], gradient: &[f64]) {
+        if let Some((from, before)) = self.last.replace((point.to_vec(), gradient.to_vec())) {
+            self.remember(difference(point, &from), difference(&before, gradient));
+        }
+    }
+
+    /// Where to go from the last point; `None` when the past says nothing yet.
+    ///
+    /// `precondition` divides by a guess of the second derivatives, which the past corrects.
+    pub(super) fn propose(&self, precondition: impl Fn(&[f64]) -> Vec<f64>) -> Option<Vec<f64>> {
+        let (point, gradient) = self.last.as_ref()?;
+        let latest = self.past.back()?;
+        let scale = latest.curvature / dot(&latest.change, &precondition(&latest.change));
+        let mut direction = gradient.clone();
+        let mut along = Vec::with_capacity(self.past.len());
+        for pair in self.past.iter().rev() {
+            let a = dot(&pair.step, &direction) / pair.curvature;
+            add(&mut direction, -a, &pair.change);
+            along.push(a);
+        }
+        direction = precondition(&direction).into_iter().map(|d| d * scale).collect();
+        for (pair, a) in self.past.iter().zip(along.iter().rev()) {
+            let b = dot(&pair.change, &direction) / pair.curvature;
+            add(&mut direction, a - b, &pair.step);
+        }
+        let next: Vec<f64> = point.iter().zip(&direction).map(|(x, d)| x + d).collect();
+        next.iter().all(|x| x.is_finite()).then_some(next)
+    }
+
+    fn remember(&mut self, step: Vec<f64>, change: Vec<f64>) {
+        let curvature = dot(&step, &change);
+        if curvature > LEAST_CURVATURE * (dot(&step, &step) * dot(&change, &change)).sqrt() {
+            self.past.push_back(Pair { step, change, curvature });
+        }
+        if self.past.len() > DEPTH {
+            self.past.pop_front();
+        }
+    }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
+    a.iter().zip(b).map(|(a, b)| a - b).collect()
+}
+
+fn add(to: &mut [f64], factor: f64, terms: &[f64]) {
+    to.iter_mut().zip(terms).for_each(|(t, x)| *t += factor * x);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A concave quadratic in three dimensions, its maximum at (1, −2, 3).
+    #[test]
+    fn a_quadratic_is_climbed_to_its_top() {
+        let curvature = [100.0, 1.0, 0.01];
+        let top = [1.0, -2.0, 3.0];
+        let gradient = |x: &[f64]| -> Vec<f64> { (0..3).map(|i| curvature[i] * (top[i] - x[i])).collect() };
+        let mut newton = QuasiNewton::default();
+        let mut x = vec![0.0; 3];
+        for _ in 0..30 {
+            let g = gradient(&x);
+            let plain = || x.iter().zip(&g).map(|(x, g)| x + 0.01 * g).collect();
+            newton.observe(&x, &g);
+            x = newton.propose(<[f64]>::to_vec).unwrap_or_else(plain);
+        }
+        x.iter().zip(top).for_each(|(x, t)| assert!((x - t).abs() < 1e-9, "{x} {t}"));
+    }
+
+    #[test]
+    fn a_step_along_which_the_slope_grows_says_nothing() {
+        let mut newton = QuasiNewton::default();
+        newton.observe(&[0.0], &[1.0]);
+        assert!(newton.propose(<[f64]>::to_vec).is_none());
+        newton.observe(&[1.0], &[2.0]);
+        assert!(newton.propose(<[f64]>::to_vec).is_none());
+    }
+}

@@ -1,0 +1,132 @@
+//! Fits of rows with holes: a first pass that sees what is missing, a start, then EM in passes.
+
+use super::{Holes, Plan, Solver, Spectral};
+use crate::algorithm::{Journey, drive, em, start};
+use crate::control::Control;
+use crate::data::RowSource;
+use crate::error::{Error, Result};
+use crate::evidence::{AvailableCases, Census, Found, LatentParameters, Pairwise, Survey, gather};
+use crate::model::{Spectrum, negligible};
+
+/// Features for which the covariance of all pairs is worth its time and memory.
+pub(super) const PAIRWISE_FEATURES: usize = 1000;
+/// The same when only observed cells are stored: each pass costs little, the pairs of a row a lot.
+const PAIRWISE_OBSERVED: usize = 256;
+/// Nats per row that may be left to gain.
+const TOLERANCE: f64 = 1e-8;
+/// Bytes per pair of features while available cases are collected.
+const PAIR_BYTES: usize = 3 * 8 * 16;
+
+/// What a fit with holes gives.
+pub(super) struct Incomplete {
+    pub(super) spectrum: Spectrum,
+    pub(super) journey: Journey,
+    pub(super) holes: Holes,
+    pub(super) plan: Plan,
+}
+
+/// Where EM starts and what is known about the rows then.
+struct Begin {
+    census: Census,
+    unseen_pairs: Option<usize>,
+    parameters: LatentParameters,
+    passes: usize,
+}
+
+impl<M> Spectral<M> {
+    /// Whether the pairs of features are few enough to look at all of them.
+    pub(super) fn pairs_fit(&self, source: &dyn RowSource) -> bool {
+        let p = source.n_features();
+        let most = if source.observed_only() { PAIRWISE_OBSERVED } else { PAIRWISE_FEATURES };
+        p <= most && PAIR_BYTES.saturating_mul(p * p) <= self.memory
+    }
+
+    /// From the rows alone.
+    pub(super) fn fit_incomplete(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Incomplete> {
+        let p = source.n_features();
+        if !self.pairs_fit(source) {
+            return self.iterate(self.begin_wide(source, control)?, source, control);
+        }
+        match gather(source, || Pairwise::empty(p), control)?.finish()? {
+            Found::Incomplete(cases) => self.fit_available(cases, source, control),
+            Found::Complete(moments) => {
+                let census = Census::complete(p, moments.rows(), moments.weight());
+                let (mean, covariance) = (moments.mean().to_vec(), moments.covariance());
+                let cases = AvailableCases { census, mean, covariance, unseen_pairs: 0 };
+                self.fit_available(cases, source, control)
+            }
+        }
+    }
+
+    /// After a pass that has seen the available cases.
+    pub(super) fn fit_available(
+        &self,
+        cases: AvailableCases,
+        source: &dyn RowSource,
+        control: &Control<'_>,
+    ) -> Result<Incomplete> {
+        let found = start::from_available_cases(&cases, self.components, self.seed)?;
+        let parameters = self.warm(found)?;
+        let AvailableCases { census, unseen_pairs, .. } = cases;
+        let begin = Begin { census, unseen_pairs: Some(unseen_pairs), parameters, passes: 1 };
+        self.iterate(begin, source, control)
+    }
+
+    fn begin_wide(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Begin> {
+        let p = source.n_features();
+        let (census, margins) = gather(source, || Survey::empty(p), control)?.finish()?;
+        let (found, passes) =
+            start::from_filled_rows(source, (&census, &margins), self.components, self.seed, control)?;
+        Ok(Begin { census, unseen_pairs: None, parameters: self.warm(found)?, passes: passes + 1 })
+    }
+
+    /// The given model as the start, when there is one.
+    fn warm(&self, found: LatentParameters) -> Result<LatentParameters> {
+        let Some(model) = &self.start else { return Ok(found) };
+        let name = "the model to start from";
+        let (p, q) = (found.n_features(), found.n_latent());
+        if (model.n_features(), model.n_latent()) != (p, q) {
+            let value = format!("of {} features and {} components", model.n_features(), model.n_latent());
+            let allowed = "of the same features and number of components as the fit";
+            return Err(Error::Parameter { name, value, allowed });
+        }
+        let noise = (0..p).map(|j| model.noise().of(j)).sum::<f64>() / p as f64;
+        let unit = found.unit();
+        // A model without noise cannot learn: what is nearest to it can.
+        let noise = if noise > 0.0 { noise } else { found.noise_variance() };
+        let mut loadings = model.loadings().transpose().to_owned();
+        loadings.col_iter_mut().for_each(|c| c.iter_mut().for_each(|x| *x /= unit));
+        Ok(LatentParameters::in_units(model.mean().to_vec(), loadings, noise / (unit * unit), unit))
+    }
+
+    fn iterate(&self, begin: Begin, source: &dyn RowSource, control: &Control<'_>) -> Result<Incomplete> {
+        let Begin { census, unseen_pairs, parameters, passes } = begin;
+        let (p, q) = (parameters.n_features(), parameters.n_latent());
+        let largest = parameters.loadings_transposed().squared_norm_l2() + parameters.noise() * p as f64;
+        let floor = negligible(census.rows(), p, largest);
+        let tolerance = self.tolerance.unwrap_or(TOLERANCE);
+        let em = em::Em::new(parameters, tolerance, floor);
+        let (found, mut journey) = drive(em, source, self.max_iterations, control)?;
+        journey.passes += passes;
+        let noise = if found.noiseless { 0.0 } else { found.parameters.noise_variance() };
+        let spectrum = Spectrum::of_model(
+            found.parameters.mean().to_vec(),
+            found.parameters.loadings().as_ref(),
+            noise,
+            (census.rows(), census.weight()),
+            found.log_likelihood,
+        )?;
+        let holes = Holes::new(&census, unseen_pairs);
+        Ok(Incomplete { spectrum, journey, plan: self.plan_of(&holes, q, p), holes })
+    }
+
+    fn plan_of(&self, holes: &Holes, q: usize, p: usize) -> Plan {
+        let reason = match holes.missing {
+            0 => "asked for".into(),
+            1 => "1 cell is missing".into(),
+            missing => format!("{missing} cells are missing"),
+        };
+        let pairs = if p <= PAIRWISE_FEATURES { PAIR_BYTES * p * p } else { 0 };
+        Plan { solver: Solver::Em, reason, memory: pairs.max(16 * 8 * p * (q + 1) * (q + 4) / 2) }
+    }
+}

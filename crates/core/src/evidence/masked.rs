@@ -1,0 +1,243 @@
+//! Dense rows with holes in blocks: deviations with 0 in the holes, and a 0/1 mask for each different pattern.
+//!
+//! Everything that differs between rows with holes is then a product with the mask. Rows that miss the same cells are put
+//! side by side, so that they share a column of the mask and whatever is made from it.
+
+use crate::data::Real;
+use crate::linalg::{Mat, MatRef};
+
+/// Rows of a block: products with it stay in cache.
+const BLOCK_ROWS: usize = 64;
+/// Odd, with no pattern in its bits: 2⁶⁴ divided by the golden ratio.
+const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// Some rows of a chunk.
+pub(crate) struct MaskedBlock {
+    /// Which rows of the chunk.
+    pub(crate) rows: Vec<usize>,
+    /// Scaled deviations from the mean, 0 in the holes (p × rows).
+    pub(crate) deviations: Mat<f64>,
+    /// 1 where a cell is observed, one column for each different pattern (p × patterns).
+    pub(crate) mask: Mat<f64>,
+    /// The pattern of each row; patterns are numbered in the order in which they appear.
+    pub(crate) pattern: Vec<usize>,
+    /// Observed cells of each pattern.
+    pub(crate) observed: Vec<usize>,
+}
+
+impl MaskedBlock {
+    fn new(features: usize) -> Self {
+        Self {
+            rows: Vec::with_capacity(BLOCK_ROWS),
+            deviations: Mat::zeros(features, BLOCK_ROWS),
+            mask: Mat::zeros(features, BLOCK_ROWS),
+            pattern: Vec::with_capacity(BLOCK_ROWS),
+            observed: Vec::with_capacity(BLOCK_ROWS),
+        }
+    }
+
+    /// Deviations of the rows that are there (p × rows).
+    pub(crate) fn deviations(&self) -> MatRef<'_, f64> {
+        self.deviations.as_ref().subcols(0, self.rows.len())
+    }
+
+    /// The different patterns (p × patterns).
+    pub(crate) fn mask(&self) -> MatRef<'_, f64> {
+        self.mask.as_ref().subcols(0, self.observed.len())
+    }
+
+    /// Whether each row has a pattern of its own: then pattern and row are the same number.
+    pub(crate) fn all_different(&self) -> bool {
+        self.rows.len() == self.observed.len()
+    }
+
+    fn clear(&mut self) {
+        self.rows.clear();
+        self.pattern.clear();
+        self.observed.clear();
+    }
+
+    fn push<T: Real>(&mut self, row: usize, cells: &[T], mean: &[f64], factor: &[f64]) {
+        let (at, next) = (self.rows.len(), self.observed.len());
+        let deviations = self.deviations.col_as_slice_mut(at);
+        let (before, mask) = self.mask.as_mut().split_at_col_mut(next);
+        let Some(mask) = mask.col_mut(0).try_as_col_major_mut() else { return }; // columns of a matrix are
+        let mask = mask.as_slice_mut();
+        pulp::Arch::new().dispatch(|| fill(deviations, mask, cells, mean, factor));
+        let same = |last: MatRef<'_, f64>| last.col(last.ncols() - 1).iter().zip(&*mask).all(|(a, b)| a == b);
+        if next == 0 || !same(before.as_ref()) {
+            let count = mask.iter().filter(|m| **m > 0.0).count();
+            self.observed.push(count);
+        }
+        self.pattern.push(self.observed.len() - 1);
+        self.rows.push(row);
+    }
+}
+
+#[inline(always)]
+fn fill<T: Real>(deviations: &mut [f64], mask: &mut [f64], cells: &[T], mean: &[f64], factor: &[f64]) {
+    let out = deviations.iter_mut().zip(mask);
+    for ((d, m), ((x, mean), factor)) in out.zip(cells.iter().zip(mean).zip(factor)) {
+        let x = x.to_f64();
+        let hole = x.is_nan();
+        *d = if hole { 0.0 } else { (x - mean) * factor };
+        *m = if hole { 0.0 } else { 1.0 };
+    }
+}
+
+/// Calls `f` with blocks of those of the given rows that have a cell; e = (x − mean) · factor, feature by feature.
+pub(crate) fn for_each_masked<T: Real, E>(
+    view: MatRef<'_, T>,
+    rows: impl Iterator<Item = usize>,
+    mean: &[f64],
+    factor: &[f64],
+    mut f: impl FnMut(&MaskedBlock) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut block = MaskedBlock::new(view.ncols());
+    let mut copy = Vec::with_capacity(view.ncols());
+    let patterns = patterns(view);
+    let mut rows: Vec<usize> = rows.filter(|i| patterns[*i].holes < view.ncols()).collect();
+    rows.sort_by_key(|i| (patterns[*i].key, *i));
+    for part in rows.chunks(BLOCK_ROWS) {
+        block.clear();
+        for &i in part {
+            match view.row(i).transpose().try_as_col_major() {
+                Some(cells) => block.push(i, cells.as_slice(), mean, factor),
+                None => {
+                    copy.clear();
+                    copy.extend(view.row(i).iter().copied());
+                    block.push(i, &copy, mean, factor);
+                }
+            }
+        }
+        f(&block)?;
+    }
+    Ok(())
+}
+
+/// Which cells of a row are holes, as far as rows are compared.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Pattern {
+    /// Depends on which cells are holes and on nothing else; 0 when there are none.
+    pub(crate) key: u64,
+    /// How many.
+    pub(crate) holes: usize,
+}
+
+impl Pattern {
+    /// Adds 64 cells, one bit per hole.
+    fn add(&mut self, holes: u64) {
+        let x = (self.key ^ holes).wrapping_mul(MULTIPLIER);
+        self.key = x ^ (x >> 29);
+        self.holes += holes.count_ones() as usize;
+    }
+
+    /// Of a row that has the given features, ascending.
+    pub(crate) fn of_observed(observed: &[u32], features: usize) -> Self {
+        let mut pattern = Self::default();
+        let mut rest = observed;
+        for first in (0..features).step_by(64) {
+            let len = rest.iter().take_while(|c| (**c as usize) < first + 64).count();
+            let (here, later) = rest.split_at(len);
+            let all = if features - first < 64 { (1 << (features - first)) - 1 } else { u64::MAX };
+            let seen = here.iter().fold(0, |word, c| word | 1 << (*c as usize - first));
+            pattern.add(all & !seen);
+            rest = later;
+        }
+        pattern
+    }
+}
+
+/// The pattern of each row.
+pub(crate) fn patterns<T: Real>(view: MatRef<'_, T>) -> Vec<Pattern> {
+    let mut patterns = vec![Pattern::default(); view.nrows()];
+    let by_rows = view.col_stride().unsigned_abs() <= view.row_stride().unsigned_abs();
+    for first in (0..view.ncols()).step_by(64) {
+        let columns = view.subcols(first, 64.min(view.ncols() - first));
+        let words = if by_rows { words_by_rows(columns) } else { words_by_columns(columns) };
+        patterns.iter_mut().zip(words).for_each(|(pattern, word)| pattern.add(word));
+    }
+    patterns
+}
+
+/// One bit per hole, row by row.
+fn words_by_rows<T: Real>(columns: MatRef<'_, T>) -> Vec<u64> {
+    let arch = pulp::Arch::new();
+    let word = |row: &mut dyn Iterator<Item = T>| {
+        row.enumerate().fold(0, |word, (j, x)| word | u64::from(x.to_f64().is_nan()) << j)
+    };
+    let each = |i: usize| match columns.row(i).transpose().try_as_col_major() {
+        Some(cells) => arch.dispatch(|| hole_bits(cells.as_slice())),
+        None => word(&mut columns.row(i).iter().copied()),
+    };
+    (0..columns.nrows()).map(each).collect()
+}
+
+#[inline(always)]
+fn hole_bits<T: Real>(cells: &[T]) -> u64 {
+    let mut bits = [0u64; 8];
+    for (k, eight) in cells.chunks(8).enumerate() {
+        bits.iter_mut().zip(eight).enumerate().for_each(|(j, (bits, x))| {
+            *bits |= u64::from(x.to_f64().is_nan()) << (8 * k + j);
+        });
+    }
+    bits.into_iter().fold(0, |a, b| a | b)
+}
+
+/// The same, column by column.
+fn words_by_columns<T: Real>(columns: MatRef<'_, T>) -> Vec<u64> {
+    let mut words = vec![0; columns.nrows()];
+    for (j, column) in columns.col_iter().enumerate() {
+        words.iter_mut().zip(column.iter()).for_each(|(w, x)| *w |= u64::from(x.to_f64().is_nan()) << j);
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows() -> Mat<f64> {
+        let hole = |i: usize, j: usize| (i % 3 == 1 && j % 7 == 2) || (i % 5 == 4 && j > 60);
+        Mat::from_fn(40, 70, |i, j| if hole(i, j) { f64::NAN } else { (i * 70 + j) as f64 })
+    }
+
+    #[test]
+    fn keys_depend_on_holes_only() {
+        let x = rows();
+        let by_columns = patterns(x.as_ref());
+        let transposed = x.transpose().to_owned();
+        assert_eq!(by_columns, patterns(transposed.transpose()));
+        for i in 0..40 {
+            let observed: Vec<u32> = (0..70u32).filter(|j| !x[(i, *j as usize)].is_nan()).collect();
+            assert_eq!(by_columns[i], Pattern::of_observed(&observed, 70));
+            assert_eq!(by_columns[i].holes, 70 - observed.len());
+        }
+        // The holes of row i depend on i mod 3 and i mod 5.
+        (0..25).for_each(|i| assert_eq!(by_columns[i], by_columns[i + 15]));
+        assert_eq!(by_columns[0].key, 0);
+    }
+
+    #[test]
+    fn every_row_comes_once_with_its_pattern() {
+        let x = rows();
+        let (mean, factor) = (vec![1.0; 70], vec![2.0; 70]);
+        let mut seen = vec![0; 40];
+        for_each_masked::<_, ()>(x.as_ref(), 0..40, &mean, &factor, |block| {
+            assert_eq!(block.observed.len(), 4); // complete, two kinds of holes, both
+            for (at, &i) in block.rows.iter().enumerate() {
+                seen[i] += 1;
+                let mask = block.mask().col(block.pattern[at]);
+                for j in 0..70 {
+                    let hole = x[(i, j)].is_nan();
+                    assert_eq!(mask[j], f64::from(u8::from(!hole)));
+                    let expected = if hole { 0.0 } else { (x[(i, j)] - 1.0) * 2.0 };
+                    assert_eq!(block.deviations()[(j, at)], expected);
+                }
+            }
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(seen, vec![1; 40]);
+    }
+}

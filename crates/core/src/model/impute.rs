@@ -1,0 +1,289 @@
+//! The missing cells of rows: their distribution, means, deviations and draws, given the cells that were observed.
+
+use std::ops::Range;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
+use rayon::prelude::*;
+
+use super::LinearGaussian;
+use super::groups::{Asked, Group, Listed};
+use super::patchy::LANES;
+use super::questions::{latent_of, posterior_of, stack};
+use crate::data::{Chunk, Observed, Real, RowSource, Rows, map_chunks, with_view};
+use crate::error::{Error, Result};
+use crate::linalg::{Mat, MatRef, product};
+
+/// Words of the generator that belong to one draw of one row: more than any row needs.
+const DRAW_WORDS: u128 = 1 << 32;
+/// Streams of rows with holes are above this; those below are for whole samples.
+const DRAW_STREAMS: u64 = 1 << 63;
+
+/// Distribution of the missing cells of a row given the others.
+#[derive(Debug, Clone)]
+pub struct Conditional {
+    /// Which features are missing.
+    pub features: Vec<usize>,
+    /// Their conditional mean.
+    pub mean: Vec<f64>,
+    /// Their conditional covariance.
+    pub covariance: Mat<f64>,
+}
+
+/// Rows whose holes are filled.
+#[derive(Debug, Clone)]
+pub struct Imputed {
+    /// The rows (n × p): observed cells as they were, conditional means in the holes.
+    pub cells: Mat<f64>,
+    /// Conditional standard deviation of each hole (n × p), noise included; 0 where a cell was observed.
+    pub std: Mat<f64>,
+}
+
+/// What is expected of some cells.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Predicted {
+    /// Conditional means.
+    pub mean: Vec<f64>,
+    /// Standard deviations of a new observation, noise included; 0 for a cell that was observed.
+    pub std: Vec<f64>,
+}
+
+impl LinearGaussian {
+    /// Distribution of the missing cells (NaN) of one row given the observed ones.
+    ///
+    /// # Errors
+    /// When the row has another number of features or an infinite cell.
+    pub fn conditional(&self, row: &[f64]) -> Result<Conditional> {
+        let rows = Rows::from(MatRef::from_row_major_slice(row, 1, row.len()));
+        let posterior = self.posterior(&rows)?;
+        let features: Vec<usize> = (0..row.len()).filter(|j| row[*j].is_nan()).collect();
+        let part = self.marginal(&features)?;
+        let w = part.loadings();
+        let spread = product(w.as_ref(), posterior.covariance.of(0));
+        let mut covariance = product(spread.as_ref(), w.transpose());
+        (0..features.len()).for_each(|j| covariance[(j, j)] += part.noise().of(j));
+        let mean = part.decode(posterior.mean.as_ref())?.row(0).iter().copied().collect();
+        Ok(Conditional { features, mean, covariance })
+    }
+
+    /// The rows (n × p) with each hole filled by its conditional mean $\mu_j + w_j^\top E(z)$; observed cells stay as
+    /// they are, to the last bit. An empty row becomes the mean.
+    ///
+    /// # Errors
+    /// When the rows have another number of features or an infinite cell.
+    pub fn impute<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Mat<f64>> {
+        let asked = Asked::new(self);
+        let parts = map_chunks(rows.into().source(), |chunk| {
+            let z = latent_of(&asked, chunk)?;
+            let mut cells = dense(chunk);
+            self.fill_means(&mut cells, &z);
+            Ok(cells)
+        })?;
+        Ok(stack(self.n_features(), parts.iter().map(Mat::as_ref)))
+    }
+
+    /// As [`impute`](Self::impute), with the standard deviation of each hole given the row's observed cells,
+    /// $\sqrt{\sigma_j^2 + w_j^\top \mathrm{Cov}(z)\, w_j}$.
+    ///
+    /// # Errors
+    /// When the rows have another number of features or an infinite cell.
+    pub fn impute_with_std<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Imputed> {
+        let (asked, p) = (Asked::new(self), self.n_features());
+        let parts = map_chunks(rows.into().source(), |chunk| {
+            let posterior = posterior_of(&asked, chunk)?;
+            let mut cells = dense(chunk);
+            let std = self.deviations(&cells, posterior.covariances.as_deref());
+            self.fill_means(&mut cells, &posterior.mean);
+            Ok((cells, std))
+        })?;
+        let cells = stack(p, parts.iter().map(|(cells, _)| cells.as_ref()));
+        Ok(Imputed { cells, std: stack(p, parts.iter().map(|(_, std)| std.as_ref())) })
+    }
+
+    /// Draws of the missing cells given the observed ones (multiple imputation): one n × p matrix per draw, in which
+    /// observed cells stay as they are.
+    ///
+    /// z is drawn from the row's posterior and noise is added, which is exactly the conditional distribution of the
+    /// missing cells, with its covariances. Draw d of row r depends on the seed, d, r and the row alone: not on how
+    /// rows are cut into chunks, which draws are asked for or how many threads there are.
+    ///
+    /// # Errors
+    /// When the rows have another number of features or an infinite cell.
+    pub fn draw_missing<'a>(
+        &self,
+        rows: impl Into<Rows<'a>>,
+        draws: Range<usize>,
+        seed: u64,
+    ) -> Result<Vec<Mat<f64>>> {
+        let asked = Asked::new(self);
+        let parts = map_chunks(rows.into().source(), |chunk| {
+            let mut all = vec![dense(chunk); draws.len()];
+            asked.for_each_group(chunk, |g| {
+                if g.is_complete() {
+                    return Ok(());
+                }
+                let mut filled = all.iter_mut().zip(draws.clone());
+                filled.try_for_each(|(cells, draw)| {
+                    self.fill_draw(cells, &g, |row| generator(seed, chunk.first_row() + row, draw))
+                })
+            })?;
+            Ok(all)
+        })?;
+        let stacked = |d: usize| stack(self.n_features(), parts.iter().map(|all| all[d].as_ref()));
+        Ok((0..draws.len()).map(stacked).collect())
+    }
+
+    /// Mean and standard deviation of named cells (row, feature), in the order given, each given the cells that were
+    /// observed in its row. A cell that was observed itself is known: its value, with deviation 0.
+    ///
+    /// The work is in proportion to the observed cells of the rows that are asked for.
+    ///
+    /// # Errors
+    /// When a row or feature does not exist or the rows have another number of features.
+    pub fn predict(&self, rows: &Observed<'_>, cells: &[(usize, usize)]) -> Result<Predicted> {
+        if rows.n_features() != self.n_features() {
+            return Err(Error::FeatureCount { expected: self.n_features(), found: rows.n_features() });
+        }
+        check_below("the row of a cell", cells.iter().map(|c| c.0), rows.nrows())?;
+        check_below("the feature of a cell", cells.iter().map(|c| c.1), self.n_features())?;
+        let mut order: Vec<usize> = (0..cells.len()).collect();
+        order.sort_by_key(|i| cells[*i].0);
+        // Cells of the same row side by side, and some rows at a time.
+        let of_rows: Vec<&[usize]> = order.chunk_by(|a, b| cells[*a].0 == cells[*b].0).collect();
+        let asked = Asked::new(self);
+        let parts: Vec<Result<Vec<(usize, f64, f64)>>> =
+            of_rows.par_chunks(LANES).map(|some| self.predict_rows(&asked, rows, cells, some)).collect();
+        let mut out = Predicted { mean: vec![0.0; cells.len()], std: vec![0.0; cells.len()] };
+        for part in parts {
+            part?.into_iter().for_each(|(i, mean, std)| (out.mean[i], out.std[i]) = (mean, std));
+        }
+        Ok(out)
+    }
+
+    /// Index, mean and deviation of the cells that are asked for, one list for each row.
+    fn predict_rows(
+        &self,
+        asked: &Asked<'_>,
+        rows: &Observed<'_>,
+        cells: &[(usize, usize)],
+        of_rows: &[&[usize]],
+    ) -> Result<Vec<(usize, f64, f64)>> {
+        let all = rows.rows(0..rows.nrows());
+        let row = |at: usize| cells[of_rows[at][0]].0;
+        let mut out = Vec::new();
+        // Answers name a row by its place in `of_rows`.
+        let listed: Vec<Listed> =
+            (0..of_rows.len()).map(|place| Listed { at: row(place), row: place }).collect();
+        asked.listed(all, &listed, &mut |g: Group<'_>| {
+            let (z, (covariances, pattern)) = (g.latent(), g.covariances());
+            for (i, place) in g.rows().iter().enumerate() {
+                let (columns, values) = all.row(row(*place));
+                for &asked in of_rows[*place] {
+                    let j = cells[asked].1;
+                    let known = columns.binary_search_by(|c| (*c as usize).cmp(&j));
+                    out.push(match known {
+                        Ok(at) => (asked, values[at], 0.0),
+                        Err(_) => {
+                            let covariance = covariances.col_as_slice(pattern[i]);
+                            let mean = self.mean_of(j, z.col_as_slice(i));
+                            (asked, mean, self.deviation_of(j, covariance))
+                        }
+                    });
+                }
+            }
+            Ok(())
+        })?;
+        Ok(out)
+    }
+
+    /// Fills the holes of rows (n × p) with their means, for posterior means z (n × q).
+    fn fill_means(&self, cells: &mut Mat<f64>, z: &Mat<f64>) {
+        let z = z.transpose().to_owned(); // those of a row side by side
+        for j in 0..cells.ncols() {
+            for (i, cell) in cells.col_as_slice_mut(j).iter_mut().enumerate() {
+                if cell.is_nan() {
+                    *cell = self.mean_of(j, z.col_as_slice(i));
+                }
+            }
+        }
+    }
+
+    /// Standard deviation of each hole (n × p), for posterior covariances of the rows, row after row.
+    fn deviations(&self, cells: &Mat<f64>, covariances: Option<&[f64]>) -> Mat<f64> {
+        let square = self.n_latent() * self.n_latent();
+        let mut std = Mat::zeros(cells.nrows(), cells.ncols());
+        let Some(covariances) = covariances else { return std };
+        for j in 0..cells.ncols() {
+            let column = std.col_as_slice_mut(j).iter_mut().zip(cells.col_as_slice(j)).enumerate();
+            for (i, (std, _)) in column.filter(|(_, (_, cell))| cell.is_nan()) {
+                *std = self.deviation_of(j, &covariances[i * square..(i + 1) * square]);
+            }
+        }
+        std
+    }
+
+    /// Fills the holes of a group's rows with one draw.
+    fn fill_draw(
+        &self,
+        cells: &mut Mat<f64>,
+        group: &Group<'_>,
+        generator: impl Fn(usize) -> ChaCha8Rng,
+    ) -> Result<()> {
+        let mut generators: Vec<ChaCha8Rng> = group.rows().iter().map(|row| generator(*row)).collect();
+        let mut normals = Mat::zeros(self.n_latent(), generators.len());
+        for (i, rng) in generators.iter_mut().enumerate() {
+            normals.col_as_slice_mut(i).iter_mut().for_each(|u| *u = normal(rng));
+        }
+        let z = group.draw(&normals)?;
+        for (i, (row, rng)) in group.rows().iter().zip(&mut generators).enumerate() {
+            for j in (0..cells.ncols()).filter(|j| cells[(*row, *j)].is_nan()).collect::<Vec<_>>() {
+                let noise = self.noise().of(j).sqrt() * normal(rng);
+                cells[(*row, j)] = self.mean_of(j, z.col_as_slice(i)) + noise;
+            }
+        }
+        Ok(())
+    }
+
+    /// μ + wᵀz of a feature.
+    fn mean_of(&self, feature: usize, z: &[f64]) -> f64 {
+        let terms = self.loadings().row(feature).iter().zip(z);
+        self.mean()[feature] + terms.map(|(w, z)| w * z).sum::<f64>()
+    }
+
+    /// √(noise + wᵀ Cov(z) w) of a feature, for a covariance column after column.
+    fn deviation_of(&self, feature: usize, covariance: &[f64]) -> f64 {
+        let (w, q) = (self.loadings().row(feature), self.n_latent());
+        let along =
+            |k: usize| covariance[k * q..(k + 1) * q].iter().zip(w.iter()).map(|(c, w)| c * w).sum::<f64>();
+        let spread: f64 = w.iter().enumerate().map(|(k, w)| w * along(k)).sum();
+        (self.noise().of(feature) + spread.max(0.0)).sqrt()
+    }
+}
+
+fn normal(rng: &mut ChaCha8Rng) -> f64 {
+    StandardNormal.sample(rng)
+}
+
+/// The random numbers of one draw of one row: a stream for each row, a stretch of it for each draw.
+fn generator(seed: u64, row: usize, draw: usize) -> ChaCha8Rng {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(DRAW_STREAMS | row as u64);
+    rng.set_word_pos(draw as u128 * DRAW_WORDS);
+    rng
+}
+
+/// A copy in double precision, NaN in the holes.
+fn dense(chunk: &Chunk<'_>) -> Mat<f64> {
+    with_view!(chunk.cells(), v => Mat::from_fn(v.nrows(), v.ncols(), |i, j| Real::to_f64(v[(i, j)])))
+}
+
+fn check_below(name: &'static str, mut indices: impl Iterator<Item = usize>, below: usize) -> Result<()> {
+    match indices.find(|i| *i >= below) {
+        None => Ok(()),
+        Some(i) => {
+            let value = format!("{i} (counted from 0) of {below}");
+            Err(Error::Parameter { name, value, allowed: "one that exists" })
+        }
+    }
+}
