@@ -1,24 +1,35 @@
 //! From raw flags to resolved arguments: every value checked once, before any work begins.
 
+mod impute;
+
 use std::path::{Path, PathBuf};
 
+use covary::model::LinearGaussian;
 use covary::{Components, Solver};
-use covary_io::{Budget, Format, ReadOptions, Selection};
+use covary_io::{Budget, Format, ReadOptions, Selection, TripleColumns};
+pub(crate) use impute::{Filling, Holdout, Impute};
 
 use crate::console::Console;
 use crate::exit::{Failure, Result};
+use crate::files::read_model;
 use crate::flags;
 use crate::phrase::file_name;
 
 /// Share of the variance to explain when nobody asks for a number of components.
 const DEFAULT_SHARE: f64 = 0.9;
 /// Size of a chunk of rows that are answered one batch after another.
-const BATCH_BYTES: usize = 1 << 20;
+pub(crate) const BATCH_BYTES: usize = 1 << 20;
 
 /// What `fit` works with.
 pub(crate) struct Fit {
     pub(crate) data: PathBuf,
     pub(crate) options: ReadOptions,
+    /// The columns that say who, what and how much, if the data give one cell in each row.
+    pub(crate) triples: Option<TripleColumns>,
+    /// Whether to go on without features that were never observed.
+    pub(crate) drop_empty: bool,
+    /// A model to start from.
+    pub(crate) start: Option<Start>,
     pub(crate) components: Components,
     /// Why so many, in words.
     pub(crate) components_because: String,
@@ -39,14 +50,18 @@ impl Fit {
             check_model_name(output)?;
         }
         if is_moments(&flags.data) {
-            check_no_columns(&flags.columns, flags.weights.as_ref())?;
+            check_no_columns(&flags)?;
         }
         set_threads(flags.running.threads);
         let budget = Budget::new(flags.memory);
-        let (components, components_because) = explain_components(flags.components);
+        let start = flags.start.as_deref().map(Start::read).transpose()?;
+        let (components, components_because) = explain_components(flags.components, start.as_ref());
         Ok(Self {
             data: flags.data,
             options: options(flags.columns, flags.weights, budget.chunk_bytes()),
+            triples: flags.triples,
+            drop_empty: flags.drop_empty,
+            start,
             components,
             components_because,
             kind: flags.model,
@@ -67,23 +82,39 @@ impl Fit {
     }
 }
 
+/// A model to start from.
+pub(crate) struct Start {
+    pub(crate) model: LinearGaussian,
+    pub(crate) features: Vec<String>,
+}
+
+impl Start {
+    fn read(path: &Path) -> Result<Self> {
+        let saved = read_model(path)?;
+        Ok(Self { model: saved.model.gaussian()?.into_owned(), features: saved.features })
+    }
+}
+
 /// What every command works with that asks a model about rows.
 pub(crate) struct Question {
     pub(crate) model: PathBuf,
     pub(crate) data: PathBuf,
     pub(crate) output: PathBuf,
     pub(crate) options: ReadOptions,
+    /// The columns that say who, what and how much, if the data give one cell in each row.
+    pub(crate) triples: Option<TripleColumns>,
     pub(crate) console: Console,
 }
 
 impl Question {
-    pub(crate) fn resolve(flags: flags::Question) -> Result<Self> {
+    pub(crate) fn resolve(flags: flags::Question, triples: Option<TripleColumns>) -> Result<Self> {
         set_threads(flags.running.threads);
         Ok(Self {
             model: flags.model,
             data: flags.data,
             output: output(flags.output)?,
             options: options(flags.columns, None, BATCH_BYTES),
+            triples,
             console: Console::new(flags.running.quiet),
         })
     }
@@ -130,14 +161,17 @@ pub(crate) fn output(path: Option<PathBuf>) -> Result<PathBuf> {
 
 fn options(columns: flags::Columns, weights: Option<String>, chunk_bytes: usize) -> ReadOptions {
     let flags::Columns { columns, drop, id } = columns;
-    ReadOptions { features: None, columns, drop, id, weights, chunk_bytes }
+    ReadOptions { features: None, columns, drop, id, weights, chunk_bytes, ..ReadOptions::default() }
 }
 
-fn explain_components(asked: Option<Components>) -> (Components, String) {
-    match asked {
-        Some(Components::Fraction(share)) => (Components::Fraction(share), share_because(share)),
-        Some(components) => (components, "asked for".into()),
-        None => {
+fn explain_components(asked: Option<Components>, start: Option<&Start>) -> (Components, String) {
+    match (asked, start) {
+        (Some(Components::Fraction(share)), _) => (Components::Fraction(share), share_because(share)),
+        (Some(components), _) => (components, "asked for".into()),
+        (None, Some(start)) => {
+            (Components::Count(start.model.n_latent()), "as the model to start from has".into())
+        }
+        (None, None) => {
             let because = format!("{}, as nothing else was asked for with -q", share_because(DEFAULT_SHARE));
             (Components::Fraction(DEFAULT_SHARE), because)
         }
@@ -174,9 +208,13 @@ pub(crate) fn check_moments_name(path: &Path) -> Result<()> {
     }
 }
 
-fn check_no_columns(columns: &flags::Columns, weights: Option<&String>) -> Result<()> {
-    let used =
-        columns.columns.is_some() || columns.drop.is_some() || columns.id.is_some() || weights.is_some();
+fn check_no_columns(flags: &flags::Fit) -> Result<()> {
+    let flags::Columns { columns, drop, id } = &flags.columns;
+    let used = columns.is_some()
+        || drop.is_some()
+        || id.is_some()
+        || flags.weights.is_some()
+        || flags.triples.is_some();
     match used {
         true => Err(Failure::usage(
             "moments hold their features and weights already; choose columns when they are made, with covary moments",
@@ -223,6 +261,16 @@ pub(crate) fn selection(text: &str) -> Result<Selection, String> {
     Selection::parse(text).map_err(|error| error.to_string())
 }
 
+pub(crate) fn triples(text: &str) -> Result<TripleColumns, String> {
+    TripleColumns::parse(text).map_err(|error| error.to_string())
+}
+
+/// A share of the observed cells.
+pub(crate) fn share(text: &str) -> Result<f64, String> {
+    let wanted = "give a number between 0 and 1, such as 0.1";
+    text.parse().ok().filter(|x| *x > 0.0 && *x < 1.0).ok_or_else(|| wanted.into())
+}
+
 pub(crate) fn positive(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|n| *n > 0).ok_or_else(|| "give a whole number, at least 1".into())
 }
@@ -245,6 +293,7 @@ impl From<flags::Solver> for Solver {
             flags::Solver::Svd => Self::Svd,
             flags::Solver::Dual => Self::Dual,
             flags::Solver::Krylov => Self::Krylov,
+            flags::Solver::Em => Self::Em,
         }
     }
 }

@@ -4,6 +4,8 @@
     reason = "these comments are help texts: backticks would show in the terminal"
 )]
 
+mod impute;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -11,10 +13,12 @@ use clap_complete::Shell;
 
 use crate::args;
 use covary::Components;
-use covary_io::Selection;
+use covary_io::{Selection, TripleColumns};
+pub(crate) use impute::Impute;
 
 const DATA_HELP: &str = "Table of numbers: .csv .tsv (also .gz, .zst), .parquet, .arrow, .feather, .npy, or - for CSV on standard input";
 const OUT_HELP: &str = "Where to write the rows, format by ending; CSV on standard output if left out";
+const TRIPLES_HELP: &str = "The data give one cell in each row: these three columns, by name or by position, say whose it is, which, and its value";
 const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 done but not converged, 2 usage, 3 bad data, 4 numerical failure, 5 file or model trouble, 130 interrupted.
 
@@ -26,8 +30,9 @@ First steps:
 /// Explain the covariance of a table of numbers with a few hidden variables
 ///
 /// covary fits principal components (PCA) and probabilistic principal components (PPCA) to a table whose rows are
-/// samples and whose columns are features. A fitted model compresses rows, rebuilds them, says how likely they are,
-/// finds the ones that do not belong, and draws new ones. Columns that are not numeric are carried along, not modelled.
+/// samples and whose columns are features. A fitted model compresses rows, rebuilds them, fills their holes, says how
+/// likely they are, finds the ones that do not belong, and draws new ones. Cells may be missing everywhere. Columns that
+/// are not numeric are carried along, not modelled.
 #[derive(Debug, Parser)]
 #[command(name = "covary", version, propagate_version = true, max_term_width = 100, after_help = EXIT_CODES)]
 pub(crate) struct Flags {
@@ -40,6 +45,7 @@ pub(crate) enum Command {
     Fit(Fit),
     Transform(Transform),
     Reconstruct(Reconstruct),
+    Impute(Impute),
     Score(Score),
     Sample(Sample),
     Inspect(Inspect),
@@ -72,6 +78,8 @@ pub(crate) enum Solver {
     Dual,
     /// Block Krylov iteration: a few components in several passes, little memory
     Krylov,
+    /// Expectation and maximisation: for rows with holes, in passes
+    Em,
 }
 
 /// Columns of the data.
@@ -111,12 +119,17 @@ Examples:
   covary fit wine.csv -q 3 -o wine.covary
   covary fit genes.parquet -q 0.95 --id sample -o genes.covary
   covary fit huge.csv -q 10 --memory 512M -o huge.covary
+  covary fit ratings.csv.gz --triples user,film,stars -q 5 -o films.covary
   zcat data.csv.gz | covary fit - --json
+
+With holes, --json says under holes how many cells are observed and missing, their share,
+how many patterns (null: more than a million) and empty_rows there are, and how many
+unseen_pairs of features no row has both of (null: not counted); without holes it is null.
 
 Keys of --json: data, model_file, model, rows, weight, features, components,
 components_because, solver, solver_reason, noise_variance, log_likelihood (null when
-infinite), total_variance, eigenvalues, explained_variance_ratio, converged, stop,
-passes, carried, left_out, seconds.")]
+infinite), total_variance, eigenvalues, explained_variance_ratio, holes, converged,
+stop, iterations, passes, carried, left_out, seconds.")]
 pub(crate) struct Fit {
     #[arg(value_name = "DATA", help = DATA_HELP, long_help = concat!(
         "Table of numbers, format by ending: .csv .tsv (also .gz, .zst), .parquet, .arrow, .feather, .npy, or - for CSV ",
@@ -134,9 +147,18 @@ pub(crate) struct Fit {
     /// How to find the components
     #[arg(long, value_enum, default_value_t = Solver::Auto)]
     pub(crate) solver: Solver,
+    /// Model to start from, with the same features: the fit of new rows, or of more of them, is then sooner done
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) start: Option<PathBuf>,
+    /// Go on without the features that have no value in any row, instead of giving up
+    #[arg(long, help_heading = "Columns")]
+    pub(crate) drop_empty: bool,
     /// Column that holds a weight for each row
     #[arg(long, value_name = "COLUMN", help_heading = "Columns")]
     pub(crate) weights: Option<String>,
+    #[arg(long, value_name = "USER,ITEM,VALUE", value_parser = args::triples, conflicts_with_all = ["columns", "drop", "id", "weights"],
+        help_heading = "Columns", help = TRIPLES_HELP)]
+    pub(crate) triples: Option<TripleColumns>,
     #[command(flatten)]
     pub(crate) columns: Columns,
     /// Most memory to use, such as 512M or 4G; larger files are read in parts [default: 60 % of the machine's]
@@ -176,7 +198,8 @@ pub(crate) struct Question {
 /// Latent coordinates of each row
 ///
 /// One row out for each row in, with columns z1, z2, …: posterior means for ppca, scores for pca. Columns are matched to
-/// the model by name (by position where the data have no names); id and text columns are carried along.
+/// the model by name (by position where the data have no names); id and text columns are carried along. A row with holes
+/// is placed by the cells that it has; one without any gets the prior.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -188,6 +211,9 @@ pub(crate) struct Transform {
     /// Add the posterior standard deviations, as columns z1_std, z2_std, …
     #[arg(long)]
     pub(crate) std: bool,
+    #[arg(long, value_name = "USER,ITEM,VALUE", value_parser = args::triples, conflicts_with_all = ["columns", "drop", "id"],
+        help_heading = "Columns", help = TRIPLES_HELP)]
+    pub(crate) triples: Option<TripleColumns>,
 }
 
 /// Each row rebuilt from its latent coordinates
@@ -209,7 +235,8 @@ pub(crate) struct Reconstruct {
 /// How well each row fits the model
 ///
 /// Columns: log_density; t2, the squared distance within the plane of the components in units of their variance; spe,
-/// the squared distance from that plane; p_value, the probability that a row of the model lies at least as far out.
+/// the squared distance from that plane; p_value, the probability that a row of the model lies at least as far out. Of a
+/// row with holes only the observed cells count; a row without any has log_density 0.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -218,6 +245,9 @@ Examples:
 pub(crate) struct Score {
     #[command(flatten)]
     pub(crate) question: Question,
+    #[arg(long, value_name = "USER,ITEM,VALUE", value_parser = args::triples, conflicts_with_all = ["columns", "drop", "id"],
+        help_heading = "Columns", help = TRIPLES_HELP)]
+    pub(crate) triples: Option<TripleColumns>,
 }
 
 /// Draw new rows from a model

@@ -7,9 +7,11 @@ mod console;
 mod exit;
 mod files;
 mod flags;
+mod hiding;
 mod interrupt;
 mod phrase;
 mod progress;
+mod source;
 mod summary;
 mod table;
 

@@ -44,8 +44,20 @@ fn in_words(error: &Error, file: &str, names: &[String]) -> Failure {
             place(cell)
         ),
         Error::Hole { cell, operation } => format!(
-            "{}: the cell is empty, and {operation} needs complete rows; fill the cell or remove the row",
+            "{}: the cell is empty, and {operation} needs complete rows; fill the cell, remove the row, or fit the rows with --solver auto or em",
             place(cell)
+        ),
+        Error::NeverObserved { .. } => {
+            format!("{file}: {error} with --drop, or go on without what is empty with --drop-empty")
+        }
+        Error::TooFewCells { requested, possible, cells } => format!(
+            "{file}: a model of {} can pass through all {cells} observed cells exactly, so the likelihood has no maximum; {}",
+            count(*requested, "component"),
+            if *possible > 0 {
+                format!("ask for -q {possible} or fewer")
+            } else {
+                "more cells are needed".into()
+            }
         ),
         Error::NoRows => format!("{file} has no rows of positive weight"),
         Error::TooFewRows { rows, needed } => {
@@ -69,7 +81,8 @@ fn in_words(error: &Error, file: &str, names: &[String]) -> Failure {
     Failure::Told { code, sentence }
 }
 
-fn place(file: &str, cell: &Cell, names: &[String]) -> String {
+/// A cell as messages call it.
+pub(crate) fn place(file: &str, cell: &Cell, names: &[String]) -> String {
     let row = cell.row + 1;
     match names.get(cell.column).or(cell.name.as_ref()) {
         Some(name) => format!("{file}, row {row}, column '{name}'"),

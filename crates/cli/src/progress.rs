@@ -46,7 +46,7 @@ impl Progress {
             }
             Event::Iteration { number, objective, change } => {
                 interrupt::worth_saving(true);
-                let what = format!("pass {number}: captured {objective:.5e}, residual {change:.0e}");
+                let what = format!("iteration {number}: objective {objective:.7e}, change {change:.0e}");
                 self.bar.set_message(what);
             }
             _ => {}

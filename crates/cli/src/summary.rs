@@ -2,11 +2,13 @@
 
 use std::fmt::Write;
 
+use covary::estimator::Holes;
 use covary::model::{Model, Noise};
 use covary::persist::SavedModel;
 use serde::Serialize;
 
 use crate::exit::{Failure, Result};
+use crate::phrase::count;
 use crate::table::{bar, columns, number, numbers, pairs, percent};
 
 /// Components that are listed one by one.
@@ -27,9 +29,39 @@ pub(crate) struct Facts {
     total_variance: f64,
     eigenvalues: Vec<f64>,
     explained_variance_ratio: Vec<f64>,
+    holes: Option<HoleFacts>,
     converged: bool,
     stop: serde_json::Value,
+    iterations: usize,
     passes: usize,
+}
+
+/// What the rows lack.
+#[derive(Debug, Serialize)]
+struct HoleFacts {
+    #[serde(flatten)]
+    holes: Holes,
+    share: f64,
+}
+
+impl HoleFacts {
+    fn new(holes: &Holes) -> Self {
+        Self { share: holes.share(), holes: holes.clone() }
+    }
+
+    fn text(&self) -> String {
+        let Holes { missing, patterns, empty_rows, unseen_pairs, .. } = &self.holes;
+        let patterns = patterns.map_or("very many patterns".into(), |n| count(n, "pattern"));
+        let mut text = format!("{missing} cells ({}) in {patterns}", percent(self.share));
+        if *empty_rows > 0 {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "; rows without any cell: {empty_rows}");
+        }
+        if let Some(pairs) = unseen_pairs.filter(|n| *n > 0) {
+            let _ = write!(text, "; features never seen together: {}", count(pairs, "pair"));
+        }
+        text
+    }
 }
 
 impl Facts {
@@ -49,8 +81,10 @@ impl Facts {
             total_variance: report.total_variance,
             explained_variance_ratio: eigenvalues.iter().map(|v| v / report.total_variance).collect(),
             eigenvalues,
+            holes: report.holes.as_ref().map(HoleFacts::new),
             converged: report.converged(),
             stop: serde_json::to_value(report.stop).unwrap_or_default(),
+            iterations: report.trace.len(),
             passes: report.passes,
         })
     }
@@ -69,15 +103,29 @@ impl Facts {
             ("log-likelihood", self.log_likelihood_in_words()),
             ("total variance", number(self.total_variance)),
         ];
+        if let Some(holes) = &self.holes {
+            pairs.insert(3, ("holes", holes.text()));
+        }
+        if self.iterations > 0 {
+            pairs.push(("iterations", format!("{} in {}", self.iterations, self.passes_in_words())));
+        }
         if let Some(words) = self.unfinished() {
             pairs.push(("not converged", words));
         }
         pairs
     }
 
+    fn passes_in_words(&self) -> String {
+        match self.passes {
+            1 => "one pass over the rows".into(),
+            n => format!("{n} passes over the rows"),
+        }
+    }
+
     fn log_likelihood_in_words(&self) -> String {
+        let of = if self.holes.is_some() { ", of the observed cells" } else { "" };
         match self.log_likelihood {
-            Some(value) => format!("{} ({} per row)", number(value), number(value / self.weight)),
+            Some(value) => format!("{} ({} per row{of})", number(value), number(value / self.weight)),
             None => "infinite: the rows lie in the plane of the components, without noise".into(),
         }
     }
@@ -87,7 +135,9 @@ impl Facts {
         match (self.converged, self.stop.as_str()) {
             (true, _) => None,
             (false, Some("interrupted")) => Some(format!("interrupted after {} passes", self.passes)),
-            _ => Some(format!("stopped at the limit of {} passes; raise --max-iter or --tol", self.passes)),
+            _ => {
+                Some(format!("stopped at the limit after {} passes; raise --max-iter or --tol", self.passes))
+            }
         }
     }
 

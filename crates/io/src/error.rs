@@ -8,20 +8,21 @@ use covary::ErrorClass;
 /// Shorthand for results of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Where a cell of a text file stands, as people count: rows and lines from 1.
+/// Where a cell of a file stands, as people count: rows and lines from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The file, `-` for standard input.
     pub path: PathBuf,
     /// Data row, counted from 1 (the header is not a row).
     pub row: usize,
-    /// Line of the file in which the row starts, counted from 1.
-    pub line: usize,
+    /// Line of the file in which the row starts, counted from 1, where that is known.
+    pub line: Option<usize>,
 }
 
 impl std::fmt::Display for Place {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}, row {} (line {})", name(&self.path), self.row, self.line)
+        write!(f, "{}, row {}", name(&self.path), self.row)?;
+        self.line.map_or(Ok(()), |line| write!(f, " (line {line})"))
     }
 }
 
@@ -286,6 +287,82 @@ pub enum Error {
         /// Whether columns were selected or dropped.
         selected: bool,
     },
+    /// Something else than three columns where triples are described.
+    #[error(
+        "'{text}' does not name three columns; give who, what and how much, such as user,item,rating or 1,2,3"
+    )]
+    NotThree {
+        /// What was given.
+        text: String,
+    },
+    /// A column that was asked for in two roles.
+    #[error("{}: the column '{column}' is asked for twice; give three different columns", name(path))]
+    ColumnTwice {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: String,
+    },
+    /// A header that looks like a row.
+    #[error(
+        "{}: the first line is read as a header, and it calls the column of values '{column}'; add a header line such as user,item,value",
+        name(path)
+    )]
+    HeaderOfNumbers {
+        /// The file.
+        path: PathBuf,
+        /// What stands where the name of the values should be.
+        column: String,
+    },
+    /// No id where one is needed.
+    #[error("{place}, column '{column}': the id is empty; give it a name or a number, or leave the row out")]
+    EmptyId {
+        /// Where.
+        place: Place,
+        /// The column.
+        column: String,
+    },
+    /// A number that is no id.
+    #[error(
+        "{place}, column '{column}': '{text}' is no id; ids are whole numbers from 0 on (up to 2^53 where the file holds them as floats), or text"
+    )]
+    BadId {
+        /// Where.
+        place: Place,
+        /// The column.
+        column: String,
+        /// What stands there.
+        text: String,
+    },
+    /// An id that a model does not know.
+    #[error("{place}, column '{column}': the model has no feature '{text}'{}; leave such rows out, or fit a model to data that have it", nearest.as_ref().map(|n| format!(" (is '{n}' meant?)")).unwrap_or_default())]
+    UnknownId {
+        /// Where.
+        place: Place,
+        /// The column.
+        column: String,
+        /// What stands there.
+        text: String,
+        /// A feature of the model that is like it.
+        nearest: Option<String>,
+    },
+    /// A cell that two triples give.
+    #[error(
+        "{}: rows {first} and {second} both say what '{row}' has for '{column}'; keep one of them, or their mean",
+        name(path)
+    )]
+    DuplicateTriple {
+        /// The file.
+        path: PathBuf,
+        /// Data row of the first, counted from 1.
+        first: usize,
+        /// Data row of the second, counted from 1.
+        second: usize,
+        /// Whose cell.
+        row: String,
+        /// Which cell.
+        column: String,
+    },
     /// Text columns for a format that holds numbers only.
     #[error(
         "{} can hold only numbers, not the column(s) {columns}; write .parquet, .arrow or .csv, or leave them out with --drop",
@@ -316,6 +393,8 @@ impl Error {
             | Self::UnknownColumn { .. }
             | Self::Position { .. }
             | Self::EmptySelection
+            | Self::NotThree { .. }
+            | Self::ColumnTwice { .. }
             | Self::OnlyNumbers { .. } => ErrorClass::Usage,
             Self::Core(error) => error.class(),
             _ => ErrorClass::Data,

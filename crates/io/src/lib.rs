@@ -4,6 +4,7 @@
 //! way that suits: [`Reader::load`] for a table in memory (or the way to go on when it does not fit),
 //! [`Reader::grid`] for a [`covary::data::RowSource`], [`Reader::batches`] for rows in order together with the
 //! columns that are carried through. [`Writer`] writes such tables; files appear whole or not at all.
+//! [`triples`] reads the cells of a mostly empty table one per row, [`pairs`] which of its cells somebody asks about.
 //!
 //! An empty cell, NA, NaN and null are holes (NaN). Columns that are not numeric are carried, not modelled.
 #![forbid(unsafe_code)]
@@ -16,22 +17,27 @@ mod budget;
 mod csv;
 mod error;
 mod format;
+mod ids;
 mod load;
 mod npy;
+mod pairs;
 mod parquet;
 mod positioned;
 mod reader;
 mod schema;
 mod select;
+mod triples;
 mod write;
 
 pub use batch::{Batch, Batches, Stream};
 pub use budget::Budget;
 pub use error::{Error, Place, Result};
 pub use format::{Compression, Format};
+pub use pairs::{PairBatch, Pairs, pairs};
 pub use reader::{Grid, Loaded, Reader, open, open_arrow};
-pub use schema::{CarriedBecause, CarriedColumn, LeftOutBecause, LeftOutColumn, ReadOptions, Schema};
+pub use schema::{CarriedBecause, CarriedColumn, Carry, LeftOutBecause, LeftOutColumn, ReadOptions, Schema};
 pub use select::Selection;
+pub use triples::{TripleColumns, TripleOptions, Triples, triples};
 pub use write::{NewFile, Writer, write_file};
 
 /// The Arrow library in which carried columns are expressed.

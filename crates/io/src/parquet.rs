@@ -108,7 +108,7 @@ pub(crate) fn open(path: &Path, options: &ReadOptions) -> Result<(Arc<Schema>, A
     let metadata = guard(path, "Parquet", || ArrowReaderMetadata::load(&input, ArrowReaderOptions::new()))?;
     let (schema, roles) = resolve(path, Format::Parquet, true, &columns(metadata.schema()), options)?;
     let cell = if schema.single_precision { 4 } else { 8 };
-    let piece_rows = (options.chunk_bytes / (cell * schema.features.len())).max(1);
+    let piece_rows = (options.chunk_bytes / (cell * schema.features.len().max(1))).max(1);
     let schema = Arc::new(schema);
     let file = ParquetFile {
         path: path.into(),

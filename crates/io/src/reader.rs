@@ -36,6 +36,11 @@ impl Grid {
         &self.schema
     }
 
+    /// The rows in order, with the carried columns, parsed on all cores ahead of the consumer.
+    pub fn batches(&self) -> Batches {
+        Batches::new(Box::new(GridFeed { chunks: Arc::clone(&self.chunks), next: 0 }), true)
+    }
+
     pub(crate) fn chunks(&self) -> &dyn Chunks {
         &*self.chunks
     }

@@ -21,6 +21,8 @@ pub struct ReadOptions {
     pub drop: Option<Selection>,
     /// A column to carry through, whatever it holds.
     pub id: Option<String>,
+    /// More columns to carry through, whatever they hold.
+    pub carry: Carry,
     /// A column that holds the weights of the rows.
     pub weights: Option<String>,
     /// Size of a chunk, in bytes of text or of decoded cells. The grid of a file depends on it and on nothing else.
@@ -29,14 +31,34 @@ pub struct ReadOptions {
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        Self { features: None, columns: None, drop: None, id: None, weights: None, chunk_bytes: 8 << 20 }
+        Self {
+            features: None,
+            columns: None,
+            drop: None,
+            id: None,
+            carry: Carry::Text,
+            weights: None,
+            chunk_bytes: 8 << 20,
+        }
     }
+}
+
+/// Which columns are carried along.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Carry {
+    /// Those that are not numeric, unless features are selected.
+    #[default]
+    Text,
+    /// These too.
+    Columns(Selection),
+    /// All; then there need not be any features.
+    All,
 }
 
 /// Why a column is carried along instead of modelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CarriedBecause {
-    /// It identifies the rows.
+    /// It was asked for, as what identifies the rows is.
     Id,
     /// It holds something else than numbers.
     NotNumeric,
@@ -60,6 +82,8 @@ pub enum LeftOutBecause {
     NotSelected,
     /// It was dropped.
     Dropped,
+    /// It has no value in any row.
+    Empty,
 }
 
 /// A column that is not read.
@@ -78,6 +102,8 @@ pub struct Schema {
     pub path: PathBuf,
     /// Its format.
     pub format: Format,
+    /// Names of all columns, in the order of the file.
+    pub columns: Vec<String>,
     /// Names of the features, in order.
     pub features: Vec<String>,
     /// Columns that are carried along, in order.
@@ -139,13 +165,14 @@ pub(crate) fn resolve(
     check_unique(path, &names)?;
     let plan = Plan::new(path, named, &names, options)?;
     let features = plan.features(path, columns)?;
-    if features.order.is_empty() {
+    if features.order.is_empty() && options.carry != Carry::All {
         let selected = options.columns.is_some() || options.drop.is_some();
         return Err(Error::NoFeatures { path: path.into(), selected });
     }
     let mut schema = Schema {
         path: path.into(),
         format,
+        columns: names.iter().map(|name| (*name).to_owned()).collect(),
         features: features.order.iter().map(|&i| columns[i].name.clone()).collect(),
         carried: Vec::new(),
         left_out: Vec::new(),
@@ -176,7 +203,8 @@ struct Plan {
     /// The wanted ones are a model's: text goes along, as without a selection.
     for_model: bool,
     dropped: Vec<bool>,
-    id: Option<usize>,
+    /// To be carried whatever they hold.
+    kept: Vec<bool>,
     weights: Option<usize>,
 }
 
@@ -187,11 +215,18 @@ impl Plan {
             drop.resolve(path, names)?.into_iter().for_each(|i| dropped[i] = true);
         }
         let find = |name: &Option<String>| name.as_ref().map(|n| select::find(path, names, n)).transpose();
+        let mut kept = vec![options.carry == Carry::All; names.len()];
+        if let Carry::Columns(carry) = &options.carry {
+            carry.resolve(path, names)?.into_iter().for_each(|i| kept[i] = true);
+        }
+        if let Some(i) = find(&options.id)? {
+            kept[i] = true;
+        }
         let plan = Self {
             wanted: None,
             for_model: options.features.is_some(),
             dropped,
-            id: find(&options.id)?,
+            kept,
             weights: find(&options.weights)?,
         };
         let wanted = match (&options.features, &options.columns) {
@@ -239,7 +274,7 @@ impl Plan {
     }
 
     fn is_free(&self, index: usize) -> bool {
-        !self.dropped[index] && self.id != Some(index) && self.weights != Some(index)
+        !self.dropped[index] && !self.kept[index] && self.weights != Some(index)
     }
 
     /// The role of a column that is no feature; the schema takes note.
@@ -247,7 +282,7 @@ impl Plan {
         let numeric = matches!(column.kind, Kind::Double | Kind::Single);
         let because = match () {
             () if self.weights == Some(index) => return Role::Weight,
-            () if self.id == Some(index) => Ok(CarriedBecause::Id),
+            () if self.kept[index] => Ok(CarriedBecause::Id),
             () if self.dropped[index] => Err(LeftOutBecause::Dropped),
             () if self.wanted.is_some() && (numeric || !self.for_model) => Err(LeftOutBecause::NotSelected),
             () => Ok(CarriedBecause::NotNumeric),

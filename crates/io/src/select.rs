@@ -11,6 +11,8 @@ use crate::error::{Error, Result};
 pub struct Selection {
     text: Option<String>,
     parts: Vec<String>,
+    /// Names that are no positions, whatever they look like.
+    literal: Vec<String>,
 }
 
 impl Selection {
@@ -24,41 +26,61 @@ impl Selection {
         if parts.is_empty() {
             return Err(Error::EmptySelection);
         }
-        Ok(Self { text: Some(text.to_owned()), parts })
+        Ok(Self { text: Some(text.to_owned()), parts, literal: Vec::new() })
     }
 
     /// Columns by name, each taken literally.
     pub fn names(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Self { text: None, parts: names.into_iter().map(Into::into).collect() }
+        Self { text: None, parts: Vec::new(), literal: Vec::new() }.and_names(names)
+    }
+
+    /// These columns too, each name taken literally.
+    pub fn and_names(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.literal.extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    /// The columns of both.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let parts = self.parts.into_iter().chain(other.parts).collect();
+        Self { text: None, parts, literal: self.literal }.and_names(other.literal)
     }
 
     /// Indices of the selected columns in the order they were asked for, each once.
     pub(crate) fn resolve(&self, path: &Path, names: &[&str]) -> Result<Vec<usize>> {
+        let mut chosen = self.resolve_typed(path, names)?;
+        for name in &self.literal {
+            chosen.push(find(path, names, name)?);
+        }
+        let mut seen = vec![false; names.len()];
+        chosen.retain(|&index| !std::mem::replace(&mut seen[index], true));
+        Ok(chosen)
+    }
+
+    fn resolve_typed(&self, path: &Path, names: &[&str]) -> Result<Vec<usize>> {
         // A column whose name holds a comma can only be typed as the whole selection.
         if let Some(index) = self.text.as_ref().and_then(|text| names.iter().position(|n| n == text)) {
             return Ok(vec![index]);
         }
-        let mut chosen = Vec::new();
-        let mut seen = vec![false; names.len()];
-        for part in &self.parts {
-            for index in self.resolve_part(path, names, part)? {
-                if !std::mem::replace(&mut seen[index], true) {
-                    chosen.push(index);
-                }
-            }
-        }
-        Ok(chosen)
+        let parts: Result<Vec<_>> = self.parts.iter().map(|part| resolve_part(path, names, part)).collect();
+        Ok(parts?.into_iter().flatten().collect())
     }
+}
 
-    fn resolve_part(&self, path: &Path, names: &[&str], part: &str) -> Result<std::ops::Range<usize>> {
-        if let Some(index) = names.iter().position(|name| *name == part) {
-            return Ok(index..index + 1);
-        }
-        match positions(part).filter(|_| self.text.is_some()) {
-            Some((first, last)) if 1 <= first && first <= last && last <= names.len() => Ok(first - 1..last),
-            Some(_) => Err(Error::Position { path: path.into(), part: part.into(), columns: names.len() }),
-            None => Err(unknown(path, names, part)),
-        }
+fn resolve_part(path: &Path, names: &[&str], part: &str) -> Result<std::ops::Range<usize>> {
+    if let Some(index) = names.iter().position(|name| *name == part) {
+        return Ok(index..index + 1);
+    }
+    match positions(part) {
+        Some((first, last)) if 1 <= first && first <= last && last <= names.len() => Ok(first - 1..last),
+        Some(_) => Err(Error::Position { path: path.into(), part: part.into(), columns: names.len() }),
+        None => Err(unknown(path, names, part)),
+    }
+}
+
+impl std::fmt::Display for Selection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.parts.iter().chain(&self.literal).cloned().collect::<Vec<_>>().join(","))
     }
 }
 
@@ -85,7 +107,7 @@ pub(crate) fn missing(path: &Path, names: &[&str], missing: &[&str]) -> Error {
 }
 
 /// The name that is most like the wanted one, if any is.
-fn nearest(names: &[&str], wanted: &str) -> Option<String> {
+pub(crate) fn nearest(names: &[&str], wanted: &str) -> Option<String> {
     let closest = names.iter().map(|name| (distance(name, wanted), *name)).min();
     closest.filter(|(d, _)| *d <= 1 + wanted.chars().count() / 3).map(|(_, name)| name.to_owned())
 }
@@ -139,6 +161,9 @@ mod tests {
         assert_eq!(resolve("1", &["3", "2", "1"]).unwrap(), [2]);
         assert_eq!(resolve("1-2", &["x", "y", "1-2"]).unwrap(), [2]);
         assert_eq!(resolve("a,b", &["a", "b", "a,b"]).unwrap(), [2]);
+        let more = Selection::parse("1").unwrap().and_names(["1", "y"]);
+        assert_eq!(more.resolve(Path::new("t.csv"), &["x", "y", "1"]).unwrap(), [2, 1]);
+        assert!(Selection::names(["1"]).resolve(Path::new("t.csv"), &["x"]).is_err());
     }
 
     #[test]

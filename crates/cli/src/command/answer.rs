@@ -1,9 +1,14 @@
-//! Questions about rows: batch by batch in order and in bounded memory, computed on all cores.
+//! Questions about rows: piece by piece in order and in bounded memory, computed on all cores.
 
-use covary::data::Chunk;
+use std::sync::Arc;
+
+use covary::data::{Chunk, RowSource};
 use covary::linalg::Mat;
 use covary::persist::SavedModel;
-use covary_io::{Batch, Batches, Reader, Schema, Writer, open};
+use covary_io::arrow::array::{ArrayRef, StringArray};
+use covary_io::{
+    Batch, CarriedColumn, Reader, Schema, TripleColumns, TripleOptions, Triples, Writer, open, triples,
+};
 use rayon::prelude::*;
 
 use crate::args::Question;
@@ -13,17 +18,51 @@ use crate::interrupt;
 use crate::phrase::{about_rows, file_name};
 use crate::progress::Progress;
 
-/// Reads the model and opens the data with the model's features, by name or by position.
-pub(super) fn prepare(args: &mut Question) -> Result<(SavedModel, Reader)> {
+/// The rows that are asked about.
+pub(super) enum Input {
+    Rows(Reader),
+    Cells(Box<Triples>),
+}
+
+impl Input {
+    fn schema(&self) -> &Schema {
+        match self {
+            Self::Rows(reader) => reader.schema(),
+            Self::Cells(triples) => &triples.schema,
+        }
+    }
+}
+
+/// Reads the model and opens the data with the model's features.
+pub(super) fn prepare(args: &mut Question) -> Result<(SavedModel, Input)> {
     let saved = read_model(&args.model)?;
+    let input = match args.triples.clone() {
+        Some(columns) => Input::Cells(Box::new(read_triples(args, columns, &saved)?)),
+        None => Input::Rows(open_rows(args, &saved)?),
+    };
+    Ok((saved, input))
+}
+
+/// Opens rows with the model's features, by name or by position.
+pub(super) fn open_rows(args: &mut Question, saved: &SavedModel) -> Result<Reader> {
     if args.options.columns.is_none() {
         args.options.features = Some(saved.features.clone());
     }
     let reader = open(&args.data, &args.options)?;
-    let schema = reader.schema();
+    check_features(saved, reader.schema())?;
+    Ok(reader)
+}
+
+/// Reads cells of the model's features.
+pub(super) fn read_triples(args: &Question, columns: TripleColumns, saved: &SavedModel) -> Result<Triples> {
+    let options = TripleOptions { items: Some(saved.features.clone()), ..TripleOptions::new(columns) };
+    Ok(triples(&args.data, &options)?)
+}
+
+/// Whether the data have the features of the model.
+pub(super) fn check_features(saved: &SavedModel, schema: &Schema) -> Result<()> {
     let names = schema.named.then_some(schema.features.as_slice());
-    saved.check_features(schema.features.len(), names).map_err(|error| mismatch(&error, schema))?;
-    Ok((saved, reader))
+    saved.check_features(schema.features.len(), names).map_err(|error| mismatch(&error, schema))
 }
 
 fn mismatch(error: &covary::Error, schema: &Schema) -> Failure {
@@ -40,65 +79,103 @@ fn mismatch(error: &covary::Error, schema: &Schema) -> Failure {
     Failure::data(format!("{file}: {what}; without --columns they are matched by name"))
 }
 
+/// The carried columns of some rows, and their features.
+pub(super) type Piece<'a> = (Vec<ArrayRef>, Chunk<'a>);
+
 /// Writes one row of answers for each row of the data, behind the columns that are carried along.
 pub(super) fn write(
     args: &Question,
-    reader: Reader,
+    input: Input,
     names: &[String],
     compute: impl Fn(&Chunk<'_>) -> covary::Result<Mat<f64>> + Sync,
 ) -> Result<()> {
-    let schema = reader.schema().clone();
+    let schema = input.schema().clone();
     check_names(&schema, names)?;
-    let mut writer = Writer::create(&args.output, &schema.carried, names)?;
+    let mut writer = start(args, &schema.carried, names)?;
+    match input {
+        Input::Rows(reader) => append(args, &schema, &mut writer, reader.batches().map(piece), compute)?,
+        Input::Cells(triples) => append(args, &schema, &mut writer, cells(&triples), compute)?,
+    }
+    writer.finish()?;
+    Ok(())
+}
+
+/// Prepares the output.
+pub(super) fn start(args: &Question, carried: &[CarriedColumn], names: &[String]) -> Result<Writer> {
+    let writer = Writer::create(&args.output, carried, names)?;
     // A temporary file wants removing, but nothing is worth waiting for somebody who types rows.
     interrupt::worth_saving(args.output.as_os_str() != "-" && args.data.as_os_str() != "-");
+    Ok(writer)
+}
+
+/// Answers to all pieces, in order.
+pub(super) fn append<'a>(
+    args: &Question,
+    schema: &Schema,
+    writer: &mut Writer,
+    mut pieces: impl Iterator<Item = covary_io::Result<Piece<'a>>> + Send,
+    compute: impl Fn(&Chunk<'_>) -> covary::Result<Mat<f64>> + Sync,
+) -> Result<()> {
     let progress = Progress::new(args.console, "rows", schema.n_rows);
-    let mut batches = reader.batches();
     let mut ready: Vec<Answer> = Vec::new();
     loop {
-        let next = || next_group(&mut batches, &compute).map(|group| group.map_err(about_rows(&schema)));
-        let (written, next) = rayon::join(|| write_group(&mut writer, &ready, &progress), next);
+        let next = || next_group(&mut pieces, &compute).map(|group| group.map_err(about_rows(schema)));
+        let (written, next) = rayon::join(|| write_group(writer, &ready, &progress), next);
         written?;
         match next {
-            None => break,
+            None => return Ok(()),
             Some(group) => ready = group?,
         }
         if interrupt::requested() {
             return Err(Failure::interrupted());
         }
     }
-    writer.finish()?;
-    Ok(())
 }
 
-/// A batch and the numbers that were computed from it.
-type Answer = (Batch, Mat<f64>);
+/// The rows of a file.
+pub(super) fn piece(batch: covary_io::Result<Batch>) -> covary_io::Result<Piece<'static>> {
+    batch.map(|batch| (batch.carried, batch.chunk))
+}
 
-/// The answers to the next few batches, one for each thread; `None` at the end.
-fn next_group(
-    batches: &mut Batches,
+/// The cells of some rows, behind their names.
+fn cells(triples: &Triples) -> impl Iterator<Item = covary_io::Result<Piece<'_>>> + Send {
+    let names = triples.cells.row_names().unwrap_or_default();
+    (0..triples.cells.n_chunks()).map(move |index| {
+        let chunk = triples.cells.chunk(index)?;
+        let rows = chunk.first_row()..chunk.first_row() + chunk.nrows();
+        Ok((vec![Arc::new(StringArray::from_iter_values(&names[rows])) as ArrayRef], chunk))
+    })
+}
+
+/// Carried columns and the numbers beside them.
+type Answer = (Vec<ArrayRef>, Mat<f64>);
+
+/// The answers to the next few pieces, one for each thread; `None` at the end.
+fn next_group<'a>(
+    pieces: &mut impl Iterator<Item = covary_io::Result<Piece<'a>>>,
     compute: &(impl Fn(&Chunk<'_>) -> covary::Result<Mat<f64>> + Sync),
 ) -> Option<covary::Result<Vec<Answer>>> {
-    let group: Result<Vec<Batch>, _> = batches.take(rayon::current_num_threads()).collect();
+    let group: Result<Vec<Piece<'a>>, _> = pieces.take(rayon::current_num_threads()).collect();
     let group = match group {
         Ok(group) if group.is_empty() => return None,
         Ok(group) => group,
         Err(error) => return Some(Err(error.into())),
     };
-    let answers: Vec<_> = group.into_par_iter().map(|b| compute(&b.chunk).map(|x| (b, x))).collect();
+    let answer = |(carried, chunk): Piece<'a>| compute(&chunk).map(|numbers| (carried, numbers));
+    let answers: Vec<_> = group.into_par_iter().map(answer).collect();
     Some(answers.into_iter().collect())
 }
 
 fn write_group(writer: &mut Writer, answers: &[Answer], progress: &Progress) -> Result<()> {
-    for (batch, numbers) in answers {
-        writer.write(&batch.carried, numbers.as_ref())?;
+    for (carried, numbers) in answers {
+        writer.write(carried, numbers.as_ref())?;
         progress.add(numbers.nrows());
     }
     Ok(())
 }
 
 /// A carried column and a column of answers of the same name cannot both be written.
-fn check_names(schema: &Schema, names: &[String]) -> Result<()> {
+pub(super) fn check_names(schema: &Schema, names: &[String]) -> Result<()> {
     match schema.carried.iter().find(|c| names.contains(&c.name)) {
         None => Ok(()),
         Some(c) => Err(Failure::usage(format!(

@@ -31,6 +31,7 @@ pub(super) fn run(flags: &Demo) -> Result<Code> {
     tour.fit()?;
     tour.rebuild()?;
     tour.find_the_strangest()?;
+    tour.fill_holes()?;
     tour.draw_new_ones()?;
     tour.what_next()?;
     Ok(Code::Done)
@@ -113,8 +114,18 @@ impl Tour {
         print(&format!("\n{list}\n{}", draw(&digits, &order[..DRAWN], 16.0)))
     }
 
+    fn fill_holes(&self) -> Result<()> {
+        step(
+            4,
+            "Holes. Hide a tenth of the pixels, fit what is left and predict them. Ink goes from 0 to 16, so this is\n\
+             how far off a prediction is, beside how far off the mean of each pixel would be:",
+        )?;
+        let data = text(&self.path("digits.csv"));
+        command(&["impute", &data, "--id", "digit", "--holdout", "0.1", "-q", "20"])
+    }
+
     fn draw_new_ones(&self) -> Result<()> {
-        step(4, "Sample. A probabilistic model also makes new rows; not all of them are good handwriting:")?;
+        step(5, "Sample. A probabilistic model also makes new rows; not all of them are good handwriting:")?;
         let (model, out) = (text(&self.path("digits.covary")), text(&self.path("new.csv")));
         command(&["sample", &model, "-n", "100", "--seed", "1", "-o", &out])?;
         let rows = self.rows("new.csv", "1-64")?;
@@ -129,6 +140,7 @@ impl Tour {
              covary transform {model} {data} --id digit --std | head\n  \
              covary fit {data} --id digit --model pca -q 2 --json\n  \
              covary fit YOUR.csv -o model.covary\n  \
+             covary impute model.covary YOUR.csv\n  \
              covary help\n",
             self.dir.display()
         ))

@@ -2,13 +2,14 @@
 
 use std::time::Instant;
 
-use covary::data::{RowSource, Table};
+use covary::data::RowSource;
+use covary::error::Cell;
 use covary::estimator::{FromSpectrum, Request, Spectral, choose};
 use covary::evidence::{Moments, gather_stream};
 use covary::model::{LinearGaussian, Model, PrincipalComponents};
 use covary::persist::SavedModel;
-use covary::{Control, Fit as Fitted, Solver};
-use covary_io::{CarriedBecause, Grid, LeftOutBecause, Loaded, NewFile, Schema, Stream, open};
+use covary::{Control, Error, Fit as Fitted, Solver};
+use covary_io::{CarriedBecause, LeftOutBecause, NewFile, Schema, Stream};
 use serde::Serialize;
 
 use crate::args::Fit;
@@ -17,8 +18,9 @@ use crate::exit::{Code, Failure, Result};
 use crate::files::read_moments;
 use crate::flags::Kind;
 use crate::interrupt;
-use crate::phrase::{about_file, about_rows, file_name};
+use crate::phrase::{about_file, about_rows, file_name, place};
 use crate::progress::Progress;
+use crate::source::{Rows, Source};
 use crate::summary::{Facts, json};
 
 /// Fits, writes and tells.
@@ -47,24 +49,47 @@ fn fit<M: FromSpectrum + Into<Model>>(args: &Fit) -> Result<(SavedModel, Option<
         let fitted = estimator::<M>(args).fit_moments(&part.evidence).map_err(about_file(&args.data))?;
         return Ok((SavedModel::new(fitted, Some(part.features))?, None));
     }
-    let reader = open(&args.data, &args.options)?;
-    let schema = reader.schema().clone();
-    mention_columns(args, &schema);
-    let loaded = {
-        let progress = Progress::new(args.console, "reading", schema.n_rows);
-        reader.load_watched(args.budget.table(), &|rows| progress.add(rows))?
-    };
-    let fitted = match loaded {
-        Loaded::Table(table) => fit_table::<M>(args, &schema, table),
-        Loaded::Grid(grid) => fit_grid::<M>(args, &schema, &grid),
-        Loaded::Stream(stream) => fit_stream::<M>(args, &schema, stream),
-    }?;
+    let source = Source::open(args, args.start.as_ref().map(|start| start.features.as_slice()))?;
+    mention_columns(args, &source.schema);
+    let (fitted, schema) = fit_source::<M>(args, source)?;
     let features = schema.features.clone();
     Ok((SavedModel::new(fitted, Some(features))?, Some(schema)))
 }
 
+/// Fits the rows, without the features that were never observed if that is allowed.
+fn fit_source<M: FromSpectrum>(args: &Fit, mut source: Source) -> Result<(Fitted<M>, Schema)> {
+    let fitted = match try_fit(args, &mut source)? {
+        Err(Error::NeverObserved { features }) if args.drop_empty => {
+            let empty: Vec<usize> = features.into_iter().map(|(j, _)| j).collect();
+            source = source.without(args, &empty)?;
+            args.console
+                .note(&format!("left out, as no row has a value: {}", list(&left_out_empty(&source.schema))));
+            try_fit(args, &mut source)?
+        }
+        fitted => fitted,
+    };
+    Ok((fitted.map_err(about_rows(&source.schema))?, source.schema))
+}
+
+/// What the core says to rows that it may be asked about.
+fn try_fit<M: FromSpectrum>(args: &Fit, source: &mut Source) -> Result<covary::Result<Fitted<M>>> {
+    if let Rows::Stream(stream) = &mut source.rows {
+        return fit_stream(args, &source.schema, stream);
+    }
+    match source.again() {
+        Some(rows) => {
+            check_memory(args, rows, args.budget.solver(source.in_memory()))?;
+            Ok(fit_rows(args, source, rows))
+        }
+        None => Ok(Err(Error::NoRows)),
+    }
+}
+
 fn estimator<M>(args: &Fit) -> Spectral<M> {
     let mut estimator = Spectral::new(args.components).solver(args.solver).seed(args.seed);
+    if let Some(start) = &args.start {
+        estimator = estimator.start(start.model.clone());
+    }
     if let Some(tolerance) = args.tolerance {
         estimator = estimator.tolerance(tolerance);
     }
@@ -74,26 +99,25 @@ fn estimator<M>(args: &Fit) -> Spectral<M> {
     estimator
 }
 
-fn fit_table<M: FromSpectrum>(args: &Fit, schema: &Schema, table: Table<'_>) -> Result<Fitted<M>> {
-    let (rows, features) = table.shape();
-    let cell = if schema.single_precision { 4 } else { 8 };
-    let memory = args.budget.solver(rows * features * cell);
-    check_memory(args, &table, memory)?;
-    watched(args, rows, |control| estimator(args).memory(memory).fit_with(table, control))
-        .map_err(about_rows(schema))
-}
-
-fn fit_grid<M: FromSpectrum>(args: &Fit, schema: &Schema, grid: &Grid) -> Result<Fitted<M>> {
-    let memory = args.budget.solver(0);
-    let threads = args.budget.threads(rayon::current_num_threads(), schema.features.len());
-    check_memory(args, grid, memory)?;
-    let estimator = estimator(args).memory(memory).threads(threads);
-    watched(args, grid.n_rows().unwrap_or(0), |control| estimator.fit_with(grid, control))
-        .map_err(about_rows(schema))
+/// Fits rows that can be read more than once: those of a source, or a part of them.
+pub(super) fn fit_rows<M: FromSpectrum>(
+    args: &Fit,
+    source: &Source,
+    rows: &dyn RowSource,
+) -> covary::Result<Fitted<M>> {
+    let mut estimator = estimator(args).memory(args.budget.solver(source.in_memory()));
+    if let Rows::Grid(_) = source.rows {
+        estimator = estimator.threads(args.budget.threads(rayon::current_num_threads(), rows.n_features()));
+    }
+    watched(args, rows.n_rows().unwrap_or(0), |control| estimator.fit_with(rows, control))
 }
 
 /// Rows that pass once: their moments are all that can be had.
-fn fit_stream<M: FromSpectrum>(args: &Fit, schema: &Schema, mut stream: Stream) -> Result<Fitted<M>> {
+fn fit_stream<M: FromSpectrum>(
+    args: &Fit,
+    schema: &Schema,
+    stream: &mut Stream,
+) -> Result<covary::Result<Fitted<M>>> {
     let p = schema.features.len();
     let file = file_name(&args.data);
     if !matches!(args.solver, Solver::Auto | Solver::Eigen) {
@@ -108,11 +132,23 @@ fn fit_stream<M: FromSpectrum>(args: &Fit, schema: &Schema, mut stream: Stream) 
             needed >> 20
         )));
     }
-    let moments = watched(args, 0, |control| gather_stream(&mut stream, || Moments::empty(p), control))
-        .map_err(about_rows(schema))?;
-    let mut fitted = estimator::<M>(args).fit_moments(&moments).map_err(about_rows(schema))?;
-    fitted.report.plan.reason = format!("the rows pass once: one pass gives the {p} × {p} covariance");
-    Ok(fitted)
+    let moments = watched(args, 0, |control| gather_stream(stream, || Moments::empty(p), control));
+    let fitted = match moments {
+        Err(Error::Hole { cell, .. }) => return Err(holes_in_stream(schema, &cell)),
+        moments => moments.and_then(|moments| estimator::<M>(args).fit_moments(&moments)),
+    };
+    Ok(fitted.map(|mut fitted| {
+        fitted.report.plan.reason = format!("the rows pass once: one pass gives the {p} × {p} covariance");
+        fitted
+    }))
+}
+
+/// Rows with holes are read again and again.
+fn holes_in_stream(schema: &Schema, cell: &Cell) -> Failure {
+    Failure::usage(format!(
+        "{}: the cell is empty, and rows with holes are read more than once, but these pass only once and do not fit in the memory limit; raise --memory, or give a plain file",
+        place(&file_name(&schema.path), cell, &schema.features)
+    ))
 }
 
 /// Runs a fit under the eyes of whoever watches, until Ctrl-C.
@@ -201,8 +237,13 @@ fn left_out(schema: &Schema) -> Vec<Column<'_>> {
     let because = |c: &covary_io::LeftOutColumn| match c.because {
         LeftOutBecause::NotSelected => "not selected",
         LeftOutBecause::Dropped => "dropped",
+        LeftOutBecause::Empty => "never observed",
     };
     schema.left_out.iter().map(|c| Column { name: &c.name, because: because(c) }).collect()
+}
+
+fn left_out_empty(schema: &Schema) -> Vec<Column<'_>> {
+    left_out(schema).into_iter().filter(|c| c.because == "never observed").collect()
 }
 
 fn text(summary: &Summary<'_>) -> String {

@@ -2,11 +2,14 @@
 
 mod answer;
 mod demo;
+mod fill;
 mod fit;
+mod holdout;
 mod inspect;
 mod manual;
 mod merge;
 mod moments;
+mod pairs;
 mod reconstruct;
 mod sample;
 mod score;
@@ -20,11 +23,14 @@ use crate::flags::Command;
 pub(crate) fn run(command: Command) -> Result<Code> {
     match command {
         Command::Fit(flags) => fit::run(&args::Fit::resolve(flags)?),
-        Command::Transform(flags) => transform::run(args::Question::resolve(flags.question)?, flags.std),
-        Command::Reconstruct(flags) => {
-            reconstruct::run(args::Question::resolve(flags.question)?, flags.posterior)
+        Command::Transform(flags) => {
+            transform::run(args::Question::resolve(flags.question, flags.triples)?, flags.std)
         }
-        Command::Score(flags) => score::run(args::Question::resolve(flags.question)?),
+        Command::Reconstruct(flags) => {
+            reconstruct::run(args::Question::resolve(flags.question, None)?, flags.posterior)
+        }
+        Command::Impute(flags) => impute(args::Impute::resolve(flags)?),
+        Command::Score(flags) => score::run(args::Question::resolve(flags.question, flags.triples)?),
         Command::Sample(flags) => sample::run(flags),
         Command::Inspect(flags) => inspect::run(&flags),
         Command::Moments(flags) => moments::run(&args::Moments::resolve(flags)?),
@@ -32,5 +38,13 @@ pub(crate) fn run(command: Command) -> Result<Code> {
         Command::Demo(flags) => demo::run(&flags),
         Command::Completions(flags) => manual::completions(flags.shell),
         Command::Man(flags) => manual::man(flags.dir.as_deref()),
+    }
+}
+
+fn impute(args: args::Impute) -> Result<Code> {
+    match args {
+        args::Impute::Fill { question, filling } => fill::run(question, filling),
+        args::Impute::Pairs { question, pairs, std } => pairs::run(&question, &pairs, std),
+        args::Impute::Holdout(args) => holdout::run(&args),
     }
 }

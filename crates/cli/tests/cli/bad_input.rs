@@ -52,12 +52,19 @@ fn infinite_cells() {
 }
 
 #[test]
-fn holes_are_named() {
-    fit_fails("a,b\n1,2\n3,\n4,5\n", &[], 3, &["'x.csv'", "row 2", "'b'", "empty"]);
+fn too_few_cells_for_any_component() {
+    fit_fails(
+        "a,b\n1,2\n3,\n4,5\n",
+        &["-q", "1"],
+        3,
+        &["'x.csv'", "1 component", "5 observed cells", "more cells"],
+    );
     let place = Place::new();
     place.write("x.csv", "a,b\n1,2\n3,NA\n4,5\n");
-    let output = place.shell("covary fit - < x.csv");
-    crate::support::check_failure(&["-"], &output, 3, &["standard input", "row 2", "'b'"]);
+    let output = place.shell("covary fit - -q 1 < x.csv");
+    crate::support::check_failure(&["-"], &output, 3, &["standard input", "observed cells"]);
+    place.write("m.csv", "a,b\n1,2\n3,NA\n4,5\n");
+    place.fails(&["moments", "m.csv", "-o", "m.moments"], 3, &["'m.csv'", "row 2", "'b'", "empty"]);
 }
 
 #[test]

@@ -217,7 +217,16 @@ fn a_reader_that_goes_away_is_no_trouble() {
 fn the_tour_runs_and_respects_what_is_there() {
     let place = Place::new();
     let text = place.ok(&["demo", "tour"]);
-    for word in ["$ covary fit", "$ covary score", "21: the fewest", "██", "row 1573", "covary inspect"] {
+    for word in [
+        "$ covary fit",
+        "$ covary score",
+        "21: the fewest",
+        "██",
+        "row 1573",
+        "--holdout",
+        "95 % intervals",
+        "covary inspect",
+    ] {
         assert!(text.contains(word), "{word}");
     }
     assert!(place.path("tour/new.csv").is_file());

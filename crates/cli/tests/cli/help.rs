@@ -2,8 +2,8 @@
 
 use crate::support::Place;
 
-const COMMANDS: [&str; 9] =
-    ["fit", "transform", "reconstruct", "score", "sample", "inspect", "moments", "merge", "demo"];
+const COMMANDS: [&str; 10] =
+    ["fit", "transform", "reconstruct", "impute", "score", "sample", "inspect", "moments", "merge", "demo"];
 
 #[test]
 fn the_first_page() {
@@ -17,6 +17,7 @@ fn the_first_page() {
       fit          Fit a model to a table
       transform    Latent coordinates of each row
       reconstruct  Each row rebuilt from its latent coordinates
+      impute       Fill the holes of a table, predict named cells, or say how well that goes
       score        How well each row fits the model
       sample       Draw new rows from a model
       inspect      What is in a model, for people or as JSON
@@ -47,15 +48,18 @@ fn every_command_has_help_and_examples() {
 #[test]
 fn the_documented_keys_are_the_keys() {
     let place = Place::with_model();
-    let help = place.ok(&["fit", "--help"]);
-    let keys = help.split("Keys of --json:").nth(1).unwrap().replace(['\n', '.'], " ");
-    let mut documented: Vec<String> =
-        keys.split(',').map(|k| k.trim().split(' ').next().unwrap().to_owned()).collect();
-    let told = place.json(&["fit", "cross.csv", "--json"]);
-    let mut found: Vec<String> = told.as_object().unwrap().keys().cloned().collect();
-    documented.sort();
-    found.sort();
-    assert_eq!(documented, found);
+    let holdout = ["impute", "cross.covary", "cross.csv", "--holdout", "0.5", "--json"];
+    for args in [&["fit", "cross.csv", "--json"][..], &holdout] {
+        let help = place.ok(&[args[0], "--help"]);
+        let keys = help.split("Keys of --json:").nth(1).unwrap().replace(['\n', '.'], " ");
+        let mut documented: Vec<String> =
+            keys.split(',').map(|k| k.trim().split(' ').next().unwrap().to_owned()).collect();
+        let told = place.json(args);
+        let mut found: Vec<String> = told.as_object().unwrap().keys().cloned().collect();
+        documented.sort();
+        found.sort();
+        assert_eq!(documented, found);
+    }
 }
 
 #[test]

@@ -1,33 +1,13 @@
 //! Ctrl-C: a usable model is written and marked, otherwise nothing; 130 either way.
 
 use std::io::Write;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::Stdio;
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use covary::linalg::Mat;
 
-use crate::support::{Place, noise, table_of};
-
-fn signal(child: &Child, name: &str) {
-    let sent = Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status().unwrap();
-    assert!(sent.success());
-}
-
-/// Waits a while; a process that does not end is a failure of its own.
-fn end(child: &mut Child) -> ExitStatus {
-    let started = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status;
-        }
-        if started.elapsed() > Duration::from_secs(60) {
-            child.kill().unwrap();
-            panic!("it did not stop");
-        }
-        sleep(Duration::from_millis(5));
-    }
-}
+use crate::support::{Place, noise, signal, table_of, wait_for_end};
 
 #[test]
 fn while_rows_are_awaited_nothing_is_written() {
@@ -39,7 +19,7 @@ fn while_rows_are_awaited_nothing_is_written() {
         child.stdin.as_mut().unwrap().write_all(b"a,b\n1,2\n3,4\n").unwrap();
         sleep(Duration::from_millis(500));
         signal(&child, name);
-        assert_eq!(end(&mut child).code(), Some(130), "{name}");
+        assert_eq!(wait_for_end(&mut child).code(), Some(130), "{name}");
         let output = child.wait_with_output().unwrap();
         assert!(String::from_utf8_lossy(&output.stderr).contains("covary: interrupted"));
         assert!(place.files().is_empty(), "{:?}", place.files());
@@ -58,7 +38,7 @@ fn a_usable_model_is_written_and_marked() {
         sleep(Duration::from_millis(delay));
         assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
         signal(&child, "INT");
-        assert_eq!(end(&mut child).code(), Some(130));
+        assert_eq!(wait_for_end(&mut child).code(), Some(130));
         if !place.path("m.covary").exists() {
             continue; // too early: no pass was through yet
         }

@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, ExitStatus, Output};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use covary::linalg::Mat;
 use covary_io::Writer;
@@ -158,4 +160,117 @@ pub(crate) fn names(p: usize) -> Vec<String> {
 pub(crate) fn table_of(place: &Place, name: &str, rows: &Mat<f64>) {
     let names = names(rows.ncols());
     place.table(name, &names.iter().map(String::as_str).collect::<Vec<_>>(), rows);
+}
+
+/// The numbers of a model, as `inspect` tells them.
+pub(crate) struct Parameters {
+    pub(crate) mean: Vec<f64>,
+    pub(crate) covariance: Vec<Vec<f64>>,
+}
+
+impl Parameters {
+    /// μ and WWᵀ + σ²I.
+    pub(crate) fn of(place: &Place, model: &str) -> Self {
+        let told = place.json(&["inspect", model, "--json"]);
+        let numbers =
+            |v: &Value| v.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect::<Vec<_>>();
+        let w: Vec<Vec<f64>> = told["loadings"].as_array().unwrap().iter().map(numbers).collect();
+        let noise = told["noise_variance"].as_f64().unwrap();
+        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
+        let cell = |i: usize, j: usize| dot(&w[i], &w[j]) + if i == j { noise } else { 0.0 };
+        let covariance = (0..w.len()).map(|i| (0..w.len()).map(|j| cell(i, j)).collect()).collect();
+        Self { mean: numbers(&told["mean"]), covariance }
+    }
+
+    /// Mean and standard deviation of a cell given those that a row has (NaN elsewhere), by dense solves.
+    pub(crate) fn conditional(&self, row: &[f64], j: usize) -> (f64, f64) {
+        let seen: Vec<usize> = (0..row.len()).filter(|i| !row[*i].is_nan()).collect();
+        let c = |i: usize, j: usize| self.covariance[i][j];
+        let square: Vec<Vec<f64>> = seen.iter().map(|&i| seen.iter().map(|&k| c(i, k)).collect()).collect();
+        let weights = solve(square, seen.iter().map(|&i| c(i, j)).collect());
+        let along = |f: &dyn Fn(usize) -> f64| seen.iter().zip(&weights).map(|(&i, w)| w * f(i)).sum::<f64>();
+        (self.mean[j] + along(&|i| row[i] - self.mean[i]), (c(j, j) - along(&|i| c(i, j))).sqrt())
+    }
+}
+
+/// Gaussian elimination with pivots.
+fn solve(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Vec<f64> {
+    let n = b.len();
+    for k in 0..n {
+        let pivot = (k..n).max_by(|&i, &j| a[i][k].abs().total_cmp(&a[j][k].abs())).unwrap();
+        a.swap(k, pivot);
+        b.swap(k, pivot);
+        for i in k + 1..n {
+            let (factor, above) = (a[i][k] / a[k][k], a[k].clone());
+            a[i].iter_mut().zip(above).for_each(|(x, y)| *x -= factor * y);
+            b[i] -= factor * b[k];
+        }
+    }
+    for k in (0..n).rev() {
+        b[k] = (b[k] - (k + 1..n).map(|j| a[k][j] * b[j]).sum::<f64>()) / a[k][k];
+    }
+    b
+}
+
+/// Rows of which a share of the cells is missing.
+pub(crate) fn rows_with_holes(n: usize, p: usize, share: f64, seed: u64) -> Mat<f64> {
+    let mut draw = noise(seed ^ 0xabcd);
+    let mut x = rows(n, p, seed);
+    for i in 0..n {
+        for j in 0..p {
+            if draw() + 0.5 < share {
+                x[(i, j)] = f64::NAN;
+            }
+        }
+    }
+    x
+}
+
+/// Five features and a model of two components, fitted to complete rows; `holes.csv` lacks a fifth of its cells.
+pub(crate) fn place_with_holes() -> (Place, Mat<f64>) {
+    let place = Place::new();
+    table_of(&place, "whole.csv", &rows(300, 5, 4));
+    place.ok(&["fit", "whole.csv", "-q", "2", "-o", "m.covary", "--quiet"]);
+    let mut x = rows_with_holes(120, 5, 0.2, 11);
+    (0..5).for_each(|j| x[(7, j)] = f64::NAN);
+    table_of(&place, "holes.csv", &x);
+    (place, x)
+}
+
+/// The rows of a matrix.
+pub(crate) fn row_of(x: &Mat<f64>, i: usize) -> Vec<f64> {
+    (0..x.ncols()).map(|j| x[(i, j)]).collect()
+}
+
+/// The cells that are there as triples, in an order that is not that of the table.
+pub(crate) fn triples_of(x: &Mat<f64>, names: &[String]) -> String {
+    let mut lines: Vec<String> = (0..x.nrows())
+        .flat_map(|i| (0..x.ncols()).map(move |j| (i, j)))
+        .filter(|&(i, j)| !x[(i, j)].is_nan())
+        .map(|(i, j)| format!("{},{},{i}\n", x[(i, j)], names[j]))
+        .collect();
+    let n = lines.len();
+    (0..n).for_each(|k| lines.swap(k, (k * 7919 + 13) % n));
+    format!("value,item,user\n{}", lines.concat())
+}
+
+/// Sends a signal to a process of ours.
+pub(crate) fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
+/// Waits a while; a process that does not end is a failure of its own.
+pub(crate) fn wait_for_end(child: &mut Child) -> ExitStatus {
+    let started = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        if started.elapsed() > Duration::from_secs(60) {
+            child.kill().unwrap();
+            panic!("it did not stop");
+        }
+        sleep(Duration::from_millis(5));
+    }
 }

@@ -363,6 +363,20 @@ pub struct Csv {
     pub rows: Vec<Vec<String>>,
 }
 
+/// The fields of a line; a comma inside quotes is part of its field.
+fn split(line: &str) -> Vec<String> {
+    let mut fields = vec![String::new()];
+    let mut quoted = false;
+    for c in line.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            ',' if !quoted => fields.push(String::new()),
+            _ => fields.last_mut().unwrap().push(c),
+        }
+    }
+    fields
+}
+
 /// Reads `name.csv` or `name.csv.gz`; says so and gives `None` when it is not there.
 pub fn read_csv(name: &str) -> Option<Csv> {
     let folder = data_folder();
@@ -375,8 +389,6 @@ pub fn read_csv(name: &str) -> Option<Csv> {
         eprintln!("skipped: the data set {name} is not there ({})", folder.display());
         return None;
     }
-    let split =
-        |line: &str| line.split(',').map(|c| c.trim_matches('"').to_string()).collect::<Vec<String>>();
     let mut lines = text.lines();
     let header = split(lines.next().unwrap());
     let rows: Vec<Vec<String>> = lines.filter(|l| !l.is_empty()).map(split).collect();

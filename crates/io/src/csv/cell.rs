@@ -2,7 +2,7 @@
 
 /// What a cell says.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Cell {
+pub(crate) enum Cell {
     /// Finite or infinite, never NaN.
     Number(f64),
     /// Empty, NA, NaN or null, in any case.
@@ -12,7 +12,7 @@ pub(super) enum Cell {
 }
 
 /// Reads a cell; blanks around it do not matter.
-pub(super) fn read(text: &[u8]) -> Cell {
+pub(crate) fn read(text: &[u8]) -> Cell {
     let text = text.trim_ascii();
     let is = |word: &[u8]| text.eq_ignore_ascii_case(word);
     if text.is_empty() || is(b"na") || is(b"nan") || is(b"null") {
@@ -31,7 +31,7 @@ pub(super) fn read(text: &[u8]) -> Cell {
 }
 
 /// A cell as messages show it: short, and in one line.
-pub(super) fn show(text: &[u8]) -> String {
+pub(crate) fn show(text: &[u8]) -> String {
     const LONGEST: usize = 40;
     let text = String::from_utf8_lossy(text);
     let mut shown: String = text.trim().chars().take(LONGEST).flat_map(char::escape_debug).collect();

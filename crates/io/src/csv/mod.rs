@@ -1,6 +1,6 @@
 //! Delimited text: CSV and TSV, plain files as grids, compressed ones and pipes as streams.
 
-mod cell;
+pub(crate) mod cell;
 mod fields;
 mod grid;
 mod index;

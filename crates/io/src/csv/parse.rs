@@ -178,7 +178,7 @@ impl<'a> Parser<'a> {
         Place {
             path: self.layout.schema.path.clone(),
             row: self.piece.first_row + self.row + 1,
-            line: self.piece.first_line + memchr_iter(b'\n', &self.piece.text[..self.start]).count(),
+            line: Some(self.piece.first_line + memchr_iter(b'\n', &self.piece.text[..self.start]).count()),
         }
     }
 

@@ -58,9 +58,8 @@ impl Writer {
         let format = Format::from_path(path)?;
         let names: Vec<&str> = carried.iter().map(|c| &c.name).chain(numbers).map(String::as_str).collect();
         check_unique(path, &names)?;
-        if format == Format::Npy && !carried.is_empty() {
-            let columns = carried.iter().map(|c| format!("'{}'", c.name)).collect::<Vec<_>>().join(", ");
-            return Err(Error::OnlyNumbers { path: path.into(), columns });
+        if format == Format::Npy {
+            check_numbers(path, carried)?;
         }
         let output = Output::create(path)?;
         let schema = || arrow_schema(carried, numbers);
@@ -70,7 +69,7 @@ impl Writer {
             }
             Format::Parquet => parquet::create(output, schema()),
             Format::Arrow => arrow_file::create(output, schema()),
-            Format::Npy => npy::create(output, numbers.len()),
+            Format::Npy => npy::create(output, names.len()),
         };
         let sink = sink.map_err(Error::write(path))?;
         Ok(Self { path: path.into(), n_carried: carried.len(), n_numbers: numbers.len(), sink })
@@ -135,6 +134,16 @@ impl NewFile {
 /// When the system cannot write; the target is then as it was before.
 pub fn write_file(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
     NewFile::create(path)?.write(bytes)
+}
+
+/// Text does not go into an array of numbers.
+fn check_numbers(path: &Path, carried: &[CarriedColumn]) -> Result<()> {
+    let text = carried.iter().filter(|c| !c.data_type.is_numeric());
+    let columns: Vec<String> = text.map(|c| format!("'{}'", c.name)).collect();
+    match columns.is_empty() {
+        true => Ok(()),
+        false => Err(Error::OnlyNumbers { path: path.into(), columns: columns.join(", ") }),
+    }
 }
 
 fn arrow_schema(carried: &[CarriedColumn], numbers: &[String]) -> SchemaRef {

@@ -6,7 +6,9 @@ use covary::linalg::MatRef;
 
 use super::Sink;
 use super::atomic::Output;
-use arrow::array::ArrayRef;
+use arrow::array::{ArrayRef, AsArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Float64Type};
 
 /// Room for any shape; a multiple of 64, as `NumPy` aligns.
 const HEADER: usize = 128;
@@ -34,9 +36,19 @@ fn header(n_rows: usize, n_columns: usize) -> Vec<u8> {
     bytes
 }
 
+/// A carried column that holds numbers; null becomes NaN.
+fn as_numbers(column: &ArrayRef) -> io::Result<Vec<f64>> {
+    let numbers = cast(column, &DataType::Float64).map_err(super::to_io)?;
+    Ok(numbers.as_primitive::<Float64Type>().iter().map(|x| x.unwrap_or(f64::NAN)).collect())
+}
+
 impl Sink for NpySink {
-    fn write(&mut self, _: &[ArrayRef], numbers: MatRef<'_, f64>) -> io::Result<()> {
+    fn write(&mut self, carried: &[ArrayRef], numbers: MatRef<'_, f64>) -> io::Result<()> {
+        let carried = carried.iter().map(as_numbers).collect::<io::Result<Vec<_>>>()?;
         for i in 0..numbers.nrows() {
+            for column in &carried {
+                self.output.write_all(&column[i].to_le_bytes())?;
+            }
             for j in 0..numbers.ncols() {
                 self.output.write_all(&numbers[(i, j)].to_le_bytes())?;
             }
