@@ -1,6 +1,8 @@
-# Everything a stranger needs: cargo fetches what the project uses, nothing else has to be installed.
-.PHONY: help demo test lint docs bench large install clean
+# Everything a stranger needs: cargo and pip fetch what the project uses; Rust and Python 3.10 or newer have to be there.
+.PHONY: help demo test lint docs python bench compare large install clean
 
+PYTHON ?= python3
+VENV := .venv
 RUSTDOC_FLAGS := -D warnings --html-in-header $(CURDIR)/crates/core/katex.html
 
 help: ## this list
@@ -9,9 +11,10 @@ help: ## this list
 demo: ## the tour: real data, from a file to generated digits
 	cargo run --release --quiet -p covary-cli -- demo
 
-test: lint ## formatting, lints, all tests, examples in the docs, docs without warnings
+test: lint ## formatting, lints, all tests, examples in the docs, docs without warnings, the Python package
 	cargo test --workspace --all-features
 	$(MAKE) docs
+	$(MAKE) python
 
 lint: ## formatting and lints
 	cargo fmt --all --check
@@ -20,8 +23,23 @@ lint: ## formatting and lints
 docs: ## the library's documentation, in target/doc
 	RUSTDOCFLAGS="$(RUSTDOC_FLAGS)" cargo doc --workspace --no-deps --all-features
 
+python: $(VENV)/ready ## the Python package: builds the wheel, installs it in .venv and runs its tests
+	cargo build -p covary-cli
+	rm -rf target/wheels
+	$(VENV)/bin/maturin build --profile dev --out target/wheels
+	$(VENV)/bin/pip install --quiet --force-reinstall --no-deps target/wheels/*.whl
+	$(VENV)/bin/python -m pytest -q
+
+$(VENV)/ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet maturin numpy scikit-learn scipy mypy pandas polars pyarrow pytest
+	touch $@
+
 bench: ## fits against the physical work they contain, in one run
-	cargo bench -p covary --bench foundation
+	cargo bench -p covary --bench foundation --bench holes
+
+compare: ## the Python package and its peers side by side, in one run (QUICK=1 for small sizes)
+	bash bench/compare.sh $(if $(QUICK),--quick)
 
 large: ## files larger than the memory they may take (writes about 10 GB; SIZE=1 for 1 GB each)
 	cargo build --release -p covary-cli
@@ -32,4 +50,4 @@ install: ## the command, into cargo's bin folder
 
 clean: ## what the build and the demo made
 	cargo clean
-	rm -rf covary-demo
+	rm -rf covary-demo $(VENV)

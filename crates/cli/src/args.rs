@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 
 use covary::model::LinearGaussian;
 use covary::{Components, Solver};
-use covary_io::{Format, ReadOptions, Selection, TripleColumns};
+use covary_io::{Budget, Format, ReadOptions, Selection, TripleColumns};
 pub(crate) use impute::{Filling, Holdout, Impute};
 
-use crate::budget::Budget;
 use crate::console::Console;
 use crate::exit::{Failure, Result};
 use crate::files::read_model;

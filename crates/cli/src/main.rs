@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 mod args;
-mod budget;
 mod command;
 mod console;
 mod exit;

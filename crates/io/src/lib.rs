@@ -11,7 +11,9 @@
 
 mod arrow_columns;
 mod arrow_ipc;
+mod arrow_memory;
 mod batch;
+mod budget;
 mod csv;
 mod error;
 mod format;
@@ -28,10 +30,11 @@ mod triples;
 mod write;
 
 pub use batch::{Batch, Batches, Stream};
+pub use budget::Budget;
 pub use error::{Error, Place, Result};
 pub use format::{Compression, Format};
 pub use pairs::{PairBatch, Pairs, pairs};
-pub use reader::{Grid, Loaded, Reader, open};
+pub use reader::{Grid, Loaded, Reader, open, open_arrow};
 pub use schema::{CarriedBecause, CarriedColumn, Carry, LeftOutBecause, LeftOutColumn, ReadOptions, Schema};
 pub use select::Selection;
 pub use triples::{TripleColumns, TripleOptions, Triples, triples};

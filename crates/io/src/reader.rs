@@ -11,7 +11,7 @@ use crate::batch::{Batch, Batches, Feed, Job, Stream};
 use crate::error::{Error, Result};
 use crate::format::{Compression, Format};
 use crate::schema::{ReadOptions, Schema};
-use crate::{arrow_ipc, csv, load, npy, parquet};
+use crate::{arrow_ipc, arrow_memory, csv, load, npy, parquet};
 
 /// A file that can be read in any order, as each format offers it.
 pub(crate) trait Chunks: Send + Sync {
@@ -141,7 +141,26 @@ pub fn open(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Reader> {
         Format::Arrow => arrow_ipc::open(path, options)?,
         Format::Npy => npy::open(path, options)?,
     };
-    let mut reader = Reader { schema: Arc::clone(&schema), access };
+    counted(path, Reader { schema, access })
+}
+
+/// Record batches that lie in memory already, read like a file; `name` is what messages call them.
+///
+/// # Errors
+/// Bad column names, selections that do not fit, no rows.
+pub fn open_arrow(
+    name: &str,
+    schema: &arrow::datatypes::Schema,
+    batches: Vec<arrow::array::RecordBatch>,
+    options: &ReadOptions,
+) -> Result<Reader> {
+    let name = Path::new(name);
+    let (schema, access) = arrow_memory::open(name, schema, batches, options)?;
+    counted(name, Reader { schema, access })
+}
+
+/// A grid knows how many rows it has, and must have some.
+fn counted(path: &Path, mut reader: Reader) -> Result<Reader> {
     if let Some(grid) = reader.grid() {
         let n_rows = grid.total_rows();
         if n_rows == 0 {

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use covary_io::Budget;
+
 use super::{Fit, Question, explain_components, options, set_threads};
-use crate::budget::Budget;
 use crate::console::Console;
 use crate::exit::{Failure, Result};
 use crate::flags;

@@ -122,7 +122,7 @@ impl Em {
         let resolution = ROUNDING * log_likelihood.abs() / evidence.weight();
         let noiseless = self.current.noise() <= self.floor;
         self.best = Some(Best { parameters: Arc::clone(&self.current), log_likelihood, change });
-        let plain = Arc::new(maximised.into_parameters());
+        let plain = Arc::new(maximised.into_parameters().with_noise_above(self.least_noise()));
         self.current = match &bold {
             Some(to) => Arc::new(self.parameters(to)),
             None => Arc::clone(&plain),
@@ -165,7 +165,12 @@ impl Em {
         let mean = features.zip(&self.origin).map(|(c, origin)| origin + c[q] * unit).collect();
         let loadings = Mat::from_fn(q, self.origin.len(), |i, j| coordinates[j * (q + 1) + i]);
         let noise = coordinates[coordinates.len() - 1].exp();
-        LatentParameters::in_units(mean, loadings, noise.max(f64::MIN_POSITIVE), unit)
+        LatentParameters::in_units(mean, loadings, noise.max(self.least_noise()), unit)
+    }
+
+    /// Below the floor, where it is plain that there is no noise, and above where numbers leave their range.
+    fn least_noise(&self) -> f64 {
+        0.5 * self.floor
     }
 }
 

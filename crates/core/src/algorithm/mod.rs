@@ -7,6 +7,7 @@ pub(crate) mod eigen;
 pub(crate) mod em;
 pub(crate) mod krylov;
 mod maximise;
+mod minka;
 mod quasi_newton;
 mod refine;
 pub(crate) mod start;
@@ -16,6 +17,7 @@ pub use drive::{Algorithm, Journey, Step, Stop, drive};
 pub use maximise::em_step;
 
 use crate::error::{Error, Result};
+use crate::model::negligible;
 
 /// How many components are wanted.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,6 +28,8 @@ pub enum Components {
     Fraction(f64),
     /// All that the data allow: min(n − 1, p).
     All,
+    /// The number of largest evidence by Minka's approximation; needs at least as many rows as features.
+    Evidence,
 }
 
 impl From<usize> for Components {
@@ -80,8 +84,20 @@ impl Components {
             }
             Self::Count(q) => Ok(q),
             Self::Fraction(fraction) => Ok(smallest_covering(fraction, &eigenvalues[..possible])),
+            Self::Evidence if rows < features => {
+                let (name, value) = ("the number of rows", rows.to_string());
+                let allowed = "at least the number of features when the evidence is to choose";
+                Err(Error::Parameter { name, value, allowed })
+            }
+            Self::Evidence => Ok(minka::dimension(&without_rounding(rows, eigenvalues), rows as f64)),
         }
     }
+}
+
+/// The eigenvalues with those that are only rounding set to 0.
+fn without_rounding(rows: usize, eigenvalues: &[f64]) -> Vec<f64> {
+    let floor = negligible(rows, eigenvalues.len(), eigenvalues[0]);
+    eigenvalues.iter().map(|v| if *v > floor { *v } else { 0.0 }).collect()
 }
 
 /// The smallest q whose eigenvalues hold the fraction of their sum.

@@ -33,6 +33,11 @@ pub(crate) fn from_available_cases(
         Components::Fraction(_) => components.resolve(usize::MAX, positive.len(), &positive)?.min(possible),
         Components::Count(q) => q,
         Components::All => possible,
+        Components::Evidence => {
+            let reason =
+                "the evidence for a number of components needs complete rows; give a number or a fraction";
+            return Err(Error::Solver { solver: "em", reason: reason.into() });
+        }
     };
     Ok(from_spectrum(cases.mean.clone(), &eigen, q, variance))
 }

@@ -4,6 +4,7 @@ mod chunk;
 mod observed;
 mod rows;
 mod source;
+mod sparse;
 mod table;
 
 pub(crate) use chunk::with_view;
@@ -11,4 +12,5 @@ pub use chunk::{Block, Cells, Chunk, Order, Real};
 pub use observed::{Observed, ObservedRows};
 pub use rows::Rows;
 pub use source::{RowSource, RowStream, map_chunks};
+pub use sparse::Sparse;
 pub use table::Table;

@@ -54,6 +54,12 @@ impl LatentParameters {
         Self { mean, loadings, noise, pairs, unit }
     }
 
+    /// The same with at least so much noise, in units.
+    pub(crate) fn with_noise_above(mut self, least: f64) -> Self {
+        self.noise = self.noise.max(least);
+        self
+    }
+
     /// p.
     pub fn n_features(&self) -> usize {
         self.mean.len()

@@ -201,6 +201,9 @@ impl Pairs {
     /// Takes in sums around another shift: y = y' + d with d = shift' − shift.
     fn merge(&mut self, other: &Self) {
         let p = self.shift.len();
+        for j in (0..p).filter(|j| self.counts[(*j, *j)] == 0.0).collect::<Vec<_>>() {
+            self.shift[j] = other.shift[j]; // not seen so far, so no sums are around the old one
+        }
         let d: Vec<f64> = other.shift.iter().zip(&self.shift).map(|(b, a)| b - a).collect();
         for k in 0..p {
             for j in 0..p {

@@ -8,8 +8,9 @@ use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
 
 use super::LinearGaussian;
-use super::groups::{Asked, Group, Listed};
-use super::patchy::LANES;
+use super::asked::{Asked, LANES, Need};
+use super::groups::Group;
+use super::listed::Listed;
 use super::questions::{latent_of, posterior_of, stack};
 use crate::data::{Chunk, Observed, Real, RowSource, Rows, map_chunks, with_view};
 use crate::error::{Error, Result};
@@ -73,7 +74,7 @@ impl LinearGaussian {
     /// # Errors
     /// When the rows have another number of features or an infinite cell.
     pub fn impute<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Mat<f64>> {
-        let asked = Asked::new(self);
+        let asked = Asked::new(self, Need::Posterior);
         let parts = map_chunks(rows.into().source(), |chunk| {
             let z = latent_of(&asked, chunk)?;
             let mut cells = dense(chunk);
@@ -89,7 +90,7 @@ impl LinearGaussian {
     /// # Errors
     /// When the rows have another number of features or an infinite cell.
     pub fn impute_with_std<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Imputed> {
-        let (asked, p) = (Asked::new(self), self.n_features());
+        let (asked, p) = (Asked::new(self, Need::Posterior), self.n_features());
         let parts = map_chunks(rows.into().source(), |chunk| {
             let posterior = posterior_of(&asked, chunk)?;
             let mut cells = dense(chunk);
@@ -116,17 +117,15 @@ impl LinearGaussian {
         draws: Range<usize>,
         seed: u64,
     ) -> Result<Vec<Mat<f64>>> {
-        let asked = Asked::new(self);
+        let asked = Asked::new(self, Need::RowByRow);
         let parts = map_chunks(rows.into().source(), |chunk| {
             let mut all = vec![dense(chunk); draws.len()];
             asked.for_each_group(chunk, |g| {
                 if g.is_complete() {
                     return Ok(());
                 }
-                let mut filled = all.iter_mut().zip(draws.clone());
-                filled.try_for_each(|(cells, draw)| {
-                    self.fill_draw(cells, &g, |row| generator(seed, chunk.first_row() + row, draw))
-                })
+                let of = |row, d| generator(seed, chunk.first_row() + row, draws.start + d);
+                self.fill_draws(&mut all, &g, of)
             })?;
             Ok(all)
         })?;
@@ -151,7 +150,7 @@ impl LinearGaussian {
         order.sort_by_key(|i| cells[*i].0);
         // Cells of the same row side by side, and some rows at a time.
         let of_rows: Vec<&[usize]> = order.chunk_by(|a, b| cells[*a].0 == cells[*b].0).collect();
-        let asked = Asked::new(self);
+        let asked = Asked::new(self, Need::RowByRow);
         let parts: Vec<Result<Vec<(usize, f64, f64)>>> =
             of_rows.par_chunks(LANES).map(|some| self.predict_rows(&asked, rows, cells, some)).collect();
         let mut out = Predicted { mean: vec![0.0; cells.len()], std: vec![0.0; cells.len()] };
@@ -186,8 +185,8 @@ impl LinearGaussian {
                         Ok(at) => (asked, values[at], 0.0),
                         Err(_) => {
                             let covariance = covariances.col_as_slice(pattern[i]);
-                            let mean = self.mean_of(j, z.col_as_slice(i));
-                            (asked, mean, self.deviation_of(j, covariance))
+                            let feature = self.feature(j);
+                            (asked, feature.mean(z.col_as_slice(i)), feature.deviation(covariance))
                         }
                     });
                 }
@@ -201,9 +200,10 @@ impl LinearGaussian {
     fn fill_means(&self, cells: &mut Mat<f64>, z: &Mat<f64>) {
         let z = z.transpose().to_owned(); // those of a row side by side
         for j in 0..cells.ncols() {
+            let feature = self.feature(j);
             for (i, cell) in cells.col_as_slice_mut(j).iter_mut().enumerate() {
                 if cell.is_nan() {
-                    *cell = self.mean_of(j, z.col_as_slice(i));
+                    *cell = feature.mean(z.col_as_slice(i));
                 }
             }
         }
@@ -215,50 +215,73 @@ impl LinearGaussian {
         let mut std = Mat::zeros(cells.nrows(), cells.ncols());
         let Some(covariances) = covariances else { return std };
         for j in 0..cells.ncols() {
+            let feature = self.feature(j);
             let column = std.col_as_slice_mut(j).iter_mut().zip(cells.col_as_slice(j)).enumerate();
             for (i, (std, _)) in column.filter(|(_, (_, cell))| cell.is_nan()) {
-                *std = self.deviation_of(j, &covariances[i * square..(i + 1) * square]);
+                *std = feature.deviation(&covariances[i * square..(i + 1) * square]);
             }
         }
         std
     }
 
-    /// Fills the holes of a group's rows with one draw.
-    fn fill_draw(
+    /// Fills the holes of a group's rows, one draw to each matrix.
+    fn fill_draws(
         &self,
-        cells: &mut Mat<f64>,
+        all: &mut [Mat<f64>],
         group: &Group<'_>,
-        generator: impl Fn(usize) -> ChaCha8Rng,
+        generator: impl Fn(usize, usize) -> ChaCha8Rng,
     ) -> Result<()> {
-        let mut generators: Vec<ChaCha8Rng> = group.rows().iter().map(|row| generator(*row)).collect();
-        let mut normals = Mat::zeros(self.n_latent(), generators.len());
-        for (i, rng) in generators.iter_mut().enumerate() {
-            normals.col_as_slice_mut(i).iter_mut().for_each(|u| *u = normal(rng));
-        }
-        let z = group.draw(&normals)?;
-        for (i, (row, rng)) in group.rows().iter().zip(&mut generators).enumerate() {
-            for j in (0..cells.ncols()).filter(|j| cells[(*row, *j)].is_nan()).collect::<Vec<_>>() {
-                let noise = self.noise().of(j).sqrt() * normal(rng);
-                cells[(*row, j)] = self.mean_of(j, z.col_as_slice(i)) + noise;
+        let Some(first) = all.first() else { return Ok(()) };
+        let holes: Vec<Vec<usize>> = group.rows().iter().map(|row| holes(first, *row)).collect();
+        for (draw, cells) in all.iter_mut().enumerate() {
+            let mut generators: Vec<ChaCha8Rng> =
+                group.rows().iter().map(|row| generator(*row, draw)).collect();
+            let mut normals = Mat::zeros(self.n_latent(), generators.len());
+            for (i, rng) in generators.iter_mut().enumerate() {
+                normals.col_as_slice_mut(i).iter_mut().for_each(|u| *u = normal(rng));
+            }
+            let z = group.draw(&normals)?;
+            for (i, rng) in generators.iter_mut().enumerate() {
+                for &j in &holes[i] {
+                    let noise = self.noise().of(j).sqrt() * normal(rng);
+                    cells[(group.rows()[i], j)] = self.feature(j).mean(z.col_as_slice(i)) + noise;
+                }
             }
         }
         Ok(())
     }
 
-    /// μ + wᵀz of a feature.
-    fn mean_of(&self, feature: usize, z: &[f64]) -> f64 {
-        let terms = self.loadings().row(feature).iter().zip(z);
-        self.mean()[feature] + terms.map(|(w, z)| w * z).sum::<f64>()
+    fn feature(&self, j: usize) -> Feature {
+        let w = self.loadings().row(j).iter().copied().collect();
+        Feature { mean: self.mean()[j], w, noise: self.noise().of(j) }
+    }
+}
+
+/// What a model says of one feature.
+struct Feature {
+    mean: f64,
+    w: Vec<f64>, // (q)
+    noise: f64,
+}
+
+impl Feature {
+    /// μ + wᵀz.
+    fn mean(&self, z: &[f64]) -> f64 {
+        self.mean + self.w.iter().zip(z).map(|(w, z)| w * z).sum::<f64>()
     }
 
-    /// √(noise + wᵀ Cov(z) w) of a feature, for a covariance column after column.
-    fn deviation_of(&self, feature: usize, covariance: &[f64]) -> f64 {
-        let (w, q) = (self.loadings().row(feature), self.n_latent());
-        let along =
-            |k: usize| covariance[k * q..(k + 1) * q].iter().zip(w.iter()).map(|(c, w)| c * w).sum::<f64>();
-        let spread: f64 = w.iter().enumerate().map(|(k, w)| w * along(k)).sum();
-        (self.noise().of(feature) + spread.max(0.0)).sqrt()
+    /// √(noise + wᵀ Cov(z) w), for a covariance column after column.
+    fn deviation(&self, covariance: &[f64]) -> f64 {
+        let q = self.w.len().max(1);
+        let along = |column: &[f64]| column.iter().zip(&self.w).map(|(c, w)| c * w).sum::<f64>();
+        let spread: f64 = covariance.chunks_exact(q).zip(&self.w).map(|(column, w)| w * along(column)).sum();
+        (self.noise + spread.max(0.0)).sqrt()
     }
+}
+
+/// The features that a row does not have.
+fn holes(cells: &Mat<f64>, row: usize) -> Vec<usize> {
+    (0..cells.ncols()).filter(|j| cells[(row, *j)].is_nan()).collect()
 }
 
 fn normal(rng: &mut ChaCha8Rng) -> f64 {

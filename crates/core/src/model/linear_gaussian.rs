@@ -1,7 +1,9 @@
 //! The linear-Gaussian model x = W z + μ + ε: probabilistic PCA with equal noise, factor analysis with noise per feature.
 
 use crate::error::{Error, Result};
-use crate::linalg::{Mat, orthonormality_error, product};
+use crate::linalg::{
+    Mat, column_norm, complete_basis, orthonormality_error, product, right_singular, standard_signs,
+};
 
 /// Variance of the noise ε.
 #[derive(Debug, Clone, PartialEq)]
@@ -139,6 +141,39 @@ impl LinearGaussian {
     }
 }
 
+impl LinearGaussian {
+    /// Orthonormal directions u of the plane (p × q) in descending order of the loadings along them, and the variance
+    /// uᵀCu along each.
+    ///
+    /// The columns of W scaled to length 1 where they are orthogonal already, as those of a fit are; otherwise its left
+    /// singular vectors.
+    ///
+    /// # Errors
+    /// When a decomposition does not converge.
+    pub fn principal_axes(&self) -> Result<(Mat<f64>, Vec<f64>)> {
+        let w = self.loadings();
+        let (p, q) = (w.nrows(), w.ncols());
+        let lengths: Vec<f64> = (0..q).map(|j| column_norm(w.as_ref(), j)).collect();
+        let rank = lengths.iter().filter(|l| **l > 0.0).count();
+        let scaled = Mat::from_fn(p, q, |i, j| if lengths[j] > 0.0 { w[(i, j)] / lengths[j] } else { 0.0 });
+        let descending = lengths.windows(2).all(|pair| pair[0] >= pair[1]);
+        let mut axes = match descending && orthonormality_error(scaled.as_ref().subcols(0, rank)) < 1e-8 {
+            true => scaled,
+            // The right singular vectors of Wᵀ.
+            false => right_singular(w.transpose())?.1,
+        };
+        if axes.ncols() < q {
+            axes = Mat::from_fn(p, q, |i, j| if j < axes.ncols() { axes[(i, j)] } else { 0.0 });
+        }
+        complete_basis(&mut axes, rank.min(p));
+        standard_signs(&mut axes);
+        let along = product(w.transpose(), axes.as_ref()); // (q × q)
+        let noise = |j: usize| (0..p).map(|i| axes[(i, j)].powi(2) * self.noise.of(i)).sum::<f64>();
+        let variances = (0..q).map(|j| along.col(j).squared_norm_l2() + noise(j)).collect();
+        Ok((axes, variances))
+    }
+}
+
 fn check_noise(noise: &Noise, p: usize) -> Result<()> {
     match noise {
         Noise::Isotropic(v) if !v.is_finite() || *v < 0.0 => {
@@ -157,4 +192,40 @@ fn check_noise(noise: &Noise, p: usize) -> Result<()> {
 
 fn parameter(name: &'static str, value: &dyn std::fmt::Display, allowed: &'static str) -> Error {
     Error::Parameter { name, value: value.to_string(), allowed }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn model(w: Mat<f64>) -> LinearGaussian {
+        LinearGaussian::new(vec![0.0; w.nrows()], w, Noise::Isotropic(0.5)).unwrap()
+    }
+
+    #[test]
+    fn axes_do_not_depend_on_the_rotation_of_the_loadings() {
+        let w = Mat::from_fn(3, 2, |i, j| [[2.0, 0.0], [1.0, -1.0], [2.0, 0.5]][i][j]);
+        let (c, s) = (0.6, 0.8);
+        let turn = Mat::from_fn(2, 2, |i, j| [[c, -s], [s, c]][i][j]);
+        let (u, variances) = model(product(w.as_ref(), turn.as_ref())).principal_axes().unwrap();
+        let (straight, _) = model(w.clone()).principal_axes().unwrap();
+        assert!(orthonormality_error(u.as_ref()) < 1e-12);
+        // Cu = λu: eigenvectors of the covariance that the model stands for.
+        let c = model(w).covariance();
+        for j in 0..2 {
+            let image = product(c.as_ref(), u.as_ref().subcols(j, 1));
+            for i in 0..3 {
+                assert!((image[(i, 0)] - variances[j] * u[(i, j)]).abs() < 1e-12);
+                assert!((u[(i, j)] - straight[(i, j)]).abs() < 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn loadings_of_no_length_get_directions_too() {
+        let w = Mat::from_fn(3, 2, |i, j| if (i, j) == (1, 0) { -2.0 } else { 0.0 });
+        let (u, variances) = model(w).principal_axes().unwrap();
+        assert_eq!((u[(1, 0)], variances), (1.0, vec![4.5, 0.5]));
+        assert!(orthonormality_error(u.as_ref()) < 1e-14);
+    }
 }

@@ -1,10 +1,13 @@
 //! What a fitted model is, and what can be asked of it; nothing here knows how a model was found.
 
 mod any;
+mod asked;
 mod groups;
 mod impute;
 mod kernel;
 mod linear_gaussian;
+mod listed;
+mod masked;
 mod patchy;
 mod principal_components;
 mod questions;

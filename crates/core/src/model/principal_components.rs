@@ -3,7 +3,7 @@
 use super::{LinearGaussian, Noise, Reconstruction};
 use crate::data::Rows;
 use crate::error::{Error, Result};
-use crate::linalg::{Mat, MatRef, orthonormality_error};
+use crate::linalg::{Mat, MatRef, complete_basis, orthonormality_error};
 
 /// Directions of largest variance, the variance along each (divisor n) and the noise variance of the rest.
 ///
@@ -77,6 +77,47 @@ impl PrincipalComponents {
         self.variances.len()
     }
 
+    /// The same directions with variances, that of the rest too, of divisor n − 1 instead of n: unbiased where rows are a
+    /// sample. `weight` is n, the total weight of the rows.
+    ///
+    /// # Errors
+    /// When n is not above 1.
+    pub fn unbiased(&self, weight: f64) -> Result<Self> {
+        if weight.is_nan() || weight <= 1.0 {
+            let (name, value) = ("the total weight of the rows", weight.to_string());
+            let allowed = "above 1, because variances are divided by the weight minus 1";
+            return Err(Error::Parameter { name, value, allowed });
+        }
+        let factor = weight / (weight - 1.0);
+        let variances = self.variances.iter().map(|v| v * factor).collect();
+        Ok(Self { variances, noise_variance: self.noise_variance * factor, ..self.clone() })
+    }
+
+    /// With directions of no variance added until there are q, orthogonal to the others: n rows lie in a plane of n − 1
+    /// directions, yet some expect n of them.
+    ///
+    /// # Errors
+    /// When q is above the number of features, or there is variance that the directions leave out.
+    pub fn completed(&self, q: usize) -> Result<Self> {
+        let (p, have) = (self.n_features(), self.n_components());
+        if q <= have {
+            return Ok(self.clone());
+        }
+        if q > p || self.noise_variance > 0.0 {
+            let (name, value) = ("the number of directions", q.to_string());
+            return Err(Error::Parameter {
+                name,
+                value,
+                allowed: "those that hold all variance, and some without",
+            });
+        }
+        let mut components = Mat::from_fn(p, q, |i, j| if j < have { self.components[(i, j)] } else { 0.0 });
+        complete_basis(&mut components, have);
+        let mut variances = self.variances.clone();
+        variances.resize(q, 0.0);
+        Ok(Self { components, variances, ..self.clone() })
+    }
+
     /// The density that goes with it: PPCA with $W = U(\Lambda - \sigma^2 I)^{1/2}$.
     ///
     /// # Errors
@@ -145,5 +186,31 @@ impl PrincipalComponents {
     /// The plane of the directions, as a model without noise.
     fn plane(&self) -> Result<LinearGaussian> {
         LinearGaussian::new(self.mean.clone(), self.components.clone(), Noise::Isotropic(0.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plane(noise: f64) -> PrincipalComponents {
+        let u = Mat::from_fn(4, 2, |i, j| if i == j { 1.0 } else { 0.0 });
+        PrincipalComponents::new(vec![0.0; 4], u, vec![6.0, 3.0], noise).unwrap()
+    }
+
+    #[test]
+    fn unbiased_variances_have_the_other_divisor() {
+        let ours = plane(0.75).unbiased(4.0).unwrap();
+        assert_eq!((ours.variances(), ours.noise_variance()), (&[8.0, 4.0][..], 1.0));
+        assert!(plane(0.75).unbiased(1.0).is_err());
+    }
+
+    #[test]
+    fn added_directions_are_orthonormal_and_without_variance() {
+        let ours = plane(0.0).completed(4).unwrap();
+        assert_eq!(ours.variances(), [6.0, 3.0, 0.0, 0.0]);
+        assert!(orthonormality_error(ours.components().as_ref()) < 1e-14);
+        assert_eq!(plane(1.0).completed(2).unwrap().n_components(), 2);
+        assert!(plane(1.0).completed(3).is_err() && plane(0.0).completed(5).is_err());
     }
 }

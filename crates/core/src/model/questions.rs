@@ -3,11 +3,12 @@
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use super::LinearGaussian;
-use super::groups::{Asked, Group, Same};
+use super::asked::{Asked, Need};
+use super::groups::Group;
 use super::kernel::Kernel;
 use crate::data::{Chunk, Rows, map_chunks};
 use crate::error::{Error, Result};
-use crate::linalg::{LatentFactor, Mat, MatRef, product};
+use crate::linalg::{Mat, MatRef, product};
 
 /// How a row is rebuilt from its latent coordinates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -97,7 +98,7 @@ impl LinearGaussian {
     /// # Errors
     /// When the rows have another number of features or an infinite cell.
     pub fn latent_mean<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Mat<f64>> {
-        let asked = Asked::new(self);
+        let asked = Asked::new(self, Need::Posterior);
         let parts = map_chunks(rows.into().source(), |chunk| latent_of(&asked, chunk))?;
         Ok(stack(self.n_latent(), parts.iter().map(Mat::as_ref)))
     }
@@ -107,7 +108,7 @@ impl LinearGaussian {
     /// # Errors
     /// When the rows have another number of features or an infinite cell.
     pub fn posterior<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Posterior> {
-        let (asked, q) = (Asked::new(self), self.n_latent());
+        let (asked, q) = (Asked::new(self, Need::Posterior), self.n_latent());
         let parts = map_chunks(rows.into().source(), |chunk| posterior_of(&asked, chunk))?;
         let mean = stack(q, parts.iter().map(|part| part.mean.as_ref()));
         let holes = parts.iter().any(|part| part.covariances.is_some());
@@ -130,14 +131,16 @@ impl LinearGaussian {
     /// # Errors
     /// When the rows have another number of features or an infinite cell.
     pub fn reconstruct<'a>(&self, rows: impl Into<Rows<'a>>, kind: Reconstruction) -> Result<Mat<f64>> {
-        let asked = Asked::new(self);
+        let need = match kind {
+            Reconstruction::Posterior => Need::Posterior,
+            Reconstruction::Orthogonal => Need::LeastSquares,
+        };
+        let asked = Asked::new(self, need);
         let parts = map_chunks(rows.into().source(), |chunk| {
-            let z = match kind {
-                Reconstruction::Posterior => latent_of(&asked, chunk)?,
-                Reconstruction::Orthogonal => per_pattern(&asked, chunk, self.n_latent(), |g| {
-                    Ok(g.kernel.latent(g.kernel.least_squares()?, g.e))
-                })?,
-            };
+            let z = columns_of(&asked, chunk, self.n_latent(), |group| match kind {
+                Reconstruction::Posterior => Ok(group.latent()),
+                Reconstruction::Orthogonal => group.least_squares(),
+            })?;
             self.decode(z.as_ref())
         })?;
         Ok(stack(self.n_features(), parts.iter().map(Mat::as_ref)))
@@ -164,13 +167,16 @@ impl LinearGaussian {
     /// # Errors
     /// When the rows have another number of features or an infinite cell, or the model has no density.
     pub fn outliers<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Outliers> {
-        let all = self.per_row_columns(rows, 3, |Same { kernel, e, .. }| {
-            kernel.log_det()?;
-            let k = kernel.n_features() as f64;
-            let tails =
-                kernel.mahalanobis(e).into_iter().map(|d| upper_tail(d, k)).collect::<Result<Vec<_>>>()?;
-            let (t2, spe) = t2_spe_of(kernel, e)?;
-            Ok(Mat::from_fn(3, e.nrows(), |i, j| [t2[j], spe[j], tails[j]][i]))
+        let all = self.per_row_columns(rows, 3, |group| {
+            let tail = |(d, k): (f64, usize)| upper_tail(d, k as f64);
+            let tails = group
+                .mahalanobis()?
+                .into_iter()
+                .zip(group.observed())
+                .map(tail)
+                .collect::<Result<Vec<_>>>()?;
+            let (t2, spe) = group.t2_spe()?;
+            Ok(Mat::from_fn(3, tails.len(), |i, j| [t2[j], spe[j], tails[j]][i]))
         })?;
         Ok(Outliers { t2: column(&all, 0), spe: column(&all, 1), p_value: column(&all, 2) })
     }
@@ -180,9 +186,9 @@ impl LinearGaussian {
     /// # Errors
     /// When the rows have another number of features or an infinite cell.
     pub fn t2_spe<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<(Vec<f64>, Vec<f64>)> {
-        let both = self.per_row_columns(rows, 2, |Same { kernel, e, .. }| {
-            let (t2, spe) = t2_spe_of(kernel, e)?;
-            Ok(Mat::from_fn(2, e.nrows(), |i, j| [t2[j], spe[j]][i]))
+        let both = self.per_row_columns(rows, 2, |group| {
+            let (t2, spe) = group.t2_spe()?;
+            Ok(Mat::from_fn(2, t2.len(), |i, j| [t2[j], spe[j]][i]))
         })?;
         Ok((column(&both, 0), column(&both, 1)))
     }
@@ -219,7 +225,7 @@ impl LinearGaussian {
         rows: impl Into<Rows<'a>>,
         f: impl Fn(&Group<'_>) -> Result<Vec<f64>> + Sync,
     ) -> Result<Vec<f64>> {
-        let asked = Asked::new(self);
+        let asked = Asked::new(self, Need::Posterior);
         let parts = map_chunks(rows.into().source(), |chunk: &Chunk<'_>| {
             let mut out = vec![0.0; chunk.nrows()];
             asked.for_each_group(chunk, |g| {
@@ -231,30 +237,29 @@ impl LinearGaussian {
         Ok(parts.concat())
     }
 
-    /// `width` numbers per row; `f` gives them as columns (width × rows).
+    /// `width` numbers per row, of groups made for least squares; `f` gives them as columns (width × rows).
     fn per_row_columns<'a>(
         &self,
         rows: impl Into<Rows<'a>>,
         width: usize,
-        f: impl Fn(Same<'_>) -> Result<Mat<f64>> + Sync,
+        f: impl Fn(&Group<'_>) -> Result<Mat<f64>> + Sync,
     ) -> Result<Mat<f64>> {
-        let asked = Asked::new(self);
-        let parts = map_chunks(rows.into().source(), |chunk| per_pattern(&asked, chunk, width, &f))?;
+        let asked = Asked::new(self, Need::LeastSquares);
+        let parts = map_chunks(rows.into().source(), |chunk| columns_of(&asked, chunk, width, &f))?;
         Ok(stack(width, parts.iter().map(Mat::as_ref)))
     }
 }
 
-/// `width` numbers for each row of a chunk.
-fn per_pattern(
+/// `width` numbers for each row of a chunk (n × width); `f` gives them as columns (width × rows).
+fn columns_of(
     asked: &Asked<'_>,
     chunk: &Chunk<'_>,
     width: usize,
-    f: impl Fn(Same<'_>) -> Result<Mat<f64>>,
+    f: impl Fn(&Group<'_>) -> Result<Mat<f64>>,
 ) -> Result<Mat<f64>> {
     let mut out = Mat::zeros(chunk.nrows(), width);
-    asked.for_each_pattern(chunk, |g| {
-        let rows = g.rows;
-        scatter_rows(&mut out, rows, f(g)?.as_ref());
+    asked.for_each_group(chunk, |group| {
+        scatter_rows(&mut out, group.rows(), f(&group)?.as_ref());
         Ok(())
     })?;
     Ok(out)
@@ -262,12 +267,7 @@ fn per_pattern(
 
 /// Posterior means of the rows of a chunk (n × q).
 pub(super) fn latent_of(asked: &Asked<'_>, chunk: &Chunk<'_>) -> Result<Mat<f64>> {
-    let mut z = Mat::zeros(chunk.nrows(), asked.n_latent());
-    asked.for_each_group(chunk, |g| {
-        scatter_rows(&mut z, g.rows(), g.latent().as_ref());
-        Ok(())
-    })?;
-    Ok(z)
+    columns_of(asked, chunk, asked.n_latent(), |group| Ok(group.latent()))
 }
 
 /// What is known of the latent variables of the rows of a chunk.
@@ -330,22 +330,6 @@ pub(super) fn stack<'a>(width: usize, parts: impl Iterator<Item = MatRef<'a, f64
 
 fn column(m: &Mat<f64>, j: usize) -> Vec<f64> {
     m.col_as_slice(j).to_vec()
-}
-
-/// T² and SPE of scaled deviations e (rows × p).
-fn t2_spe_of(kernel: &Kernel, e: MatRef<'_, f64>) -> Result<(Vec<f64>, Vec<f64>)> {
-    let factor = kernel.least_squares()?;
-    let z = kernel.latent(factor, e);
-    let spe = kernel.squared_error(kernel.residual(e, z.as_ref()).as_ref());
-    Ok((squared_scores(factor, kernel.factor().noise(), z.as_ref()), spe))
-}
-
-/// T² = zᵀ (I + s G⁺)⁻¹ z of least-squares coordinates z (q × rows), whose covariance under the model is I + s G⁺.
-fn squared_scores(least_squares: &LatentFactor, noise: f64, z: MatRef<'_, f64>) -> Vec<f64> {
-    let LatentFactor::Noiseless { eigen, rank } = least_squares else { return Vec::new() };
-    let t = product(eigen.vectors.subcols(0, *rank).transpose(), z); // (rank × rows)
-    let share: Vec<f64> = eigen.values[..*rank].iter().map(|g| g / (g + noise)).collect();
-    t.col_iter().map(|c| c.iter().zip(&share).map(|(t, s)| t * t * s).sum()).collect()
 }
 
 /// P(χ²ₖ ≥ d).

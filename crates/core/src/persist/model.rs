@@ -5,10 +5,16 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::container::{Container, Tensor, to_bytes};
+use crate::algorithm::Stop;
 use crate::error::{Error, Result};
-use crate::estimator::{Fit, Report};
+use crate::estimator::{Fit, Plan, Report, Solver};
 use crate::linalg::Mat;
 use crate::model::{LinearGaussian, Model, Noise, PrincipalComponents};
+
+/// Names of features that have none.
+fn default_names(p: usize) -> Vec<String> {
+    (1..=p).map(|j| format!("x{j}")).collect()
+}
 
 /// A model with its provenance, as it stands in a file.
 #[derive(Debug, Clone)]
@@ -36,12 +42,68 @@ impl SavedModel {
     /// When there is not one name per feature.
     pub fn new<M: Into<Model>>(fit: Fit<M>, features: Option<Vec<String>>) -> Result<Self> {
         let p = fit.spectrum.n_features();
-        let features = features.unwrap_or_else(|| (1..=p).map(|j| format!("x{j}")).collect());
+        let features = features.unwrap_or_else(|| default_names(p));
         if features.len() != p {
             return Err(Error::Length { what: "feature names", expected: p, found: features.len() });
         }
         let eigenvalues = fit.spectrum.eigenvalues().to_vec();
         Ok(Self { model: fit.model.into(), features, eigenvalues, report: fit.report })
+    }
+
+    /// A model whose numbers were given instead of fitted: of no rows, with the variances along its axes.
+    ///
+    /// # Errors
+    /// When there is not one name per feature, or the model's numbers make no density.
+    pub fn given(model: impl Into<Model>, features: Option<Vec<String>>) -> Result<Self> {
+        let model = model.into();
+        let (p, q) = (model.n_features(), model.n_latent());
+        let features = features.unwrap_or_else(|| default_names(p));
+        if features.len() != p {
+            return Err(Error::Length { what: "feature names", expected: p, found: features.len() });
+        }
+        let (eigenvalues, total_variance) = {
+            let gaussian = model.gaussian()?;
+            let w = gaussian.loadings();
+            let variance = |j: usize| gaussian.noise().of(j) + w.row(j).squared_norm_l2();
+            let eigenvalues = match &model {
+                Model::Pca(m) => m.variances().to_vec(),
+                Model::Ppca(m) => m.principal_axes()?.1,
+            };
+            (eigenvalues, (0..p).map(variance).sum())
+        };
+        let plan = Plan { solver: Solver::Auto, reason: "the parameters were given".into(), memory: 0 };
+        let report = Report {
+            plan,
+            rows: 0,
+            weight: 0.0,
+            features: p,
+            components: q,
+            log_likelihood: None,
+            total_variance,
+            holes: None,
+            stop: Stop::Converged,
+            passes: 0,
+            trace: Vec::new(),
+            seconds: 0.0,
+        };
+        Ok(Self { model, features, eigenvalues, report })
+    }
+
+    /// Whether the features have names of their own, not those that nameless ones get.
+    pub fn named(&self) -> bool {
+        self.features != default_names(self.features.len())
+    }
+
+    /// Share of the total variance along each of the q directions.
+    pub fn explained_ratio(&self) -> Vec<f64> {
+        let leading = self.eigenvalues.iter().take(self.model.n_latent());
+        leading.map(|v| v / self.report.total_variance).collect()
+    }
+
+    /// Singular values √(nλ) of the centred rows that belong to the q directions; 0 when no rows were fitted.
+    pub fn singular_values(&self) -> Vec<f64> {
+        let leading = self.eigenvalues.iter().take(self.model.n_latent());
+        leading.map(|v| (v * self.report.weight).sqrt()).collect()
     }
 
     /// The bytes of the file: the same model gives the same bytes.

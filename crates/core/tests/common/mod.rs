@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
 
-use covary::data::{Block, Cells, Chunk, Table};
+use covary::data::{Block, Cells, Chunk, Observed, Table};
 use covary::linalg::{Mat, MatRef};
 use covary::model::{LinearGaussian, Noise};
 use faer::Side;
@@ -277,6 +277,12 @@ pub fn table(x: &Mat<f64>) -> Table<'_> {
     Table::new(Cells::F64(Block::View(x.as_ref())))
 }
 
+/// The same rows as a list of the cells that are not NaN.
+pub fn stored(x: &Mat<f64>) -> Observed<'static> {
+    let cells = (0..x.nrows()).flat_map(|i| (0..x.ncols()).map(move |j| (i, j, x[(i, j)])));
+    Observed::from_triples(x.nrows(), x.ncols(), cells).unwrap()
+}
+
 pub fn chunk_of(x: MatRef<'_, f64>, first: usize) -> Chunk<'_> {
     Chunk::new(first, Cells::F64(Block::View(x)))
 }
@@ -363,6 +369,20 @@ pub struct Csv {
     pub rows: Vec<Vec<String>>,
 }
 
+/// The fields of a line; a comma inside quotes is part of its field.
+fn split(line: &str) -> Vec<String> {
+    let mut fields = vec![String::new()];
+    let mut quoted = false;
+    for c in line.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            ',' if !quoted => fields.push(String::new()),
+            _ => fields.last_mut().unwrap().push(c),
+        }
+    }
+    fields
+}
+
 /// Reads `name.csv` or `name.csv.gz`; says so and gives `None` when it is not there.
 pub fn read_csv(name: &str) -> Option<Csv> {
     let folder = data_folder();
@@ -375,8 +395,6 @@ pub fn read_csv(name: &str) -> Option<Csv> {
         eprintln!("skipped: the data set {name} is not there ({})", folder.display());
         return None;
     }
-    let split =
-        |line: &str| line.split(',').map(|c| c.trim_matches('"').to_string()).collect::<Vec<String>>();
     let mut lines = text.lines();
     let header = split(lines.next().unwrap());
     let rows: Vec<Vec<String>> = lines.filter(|l| !l.is_empty()).map(split).collect();

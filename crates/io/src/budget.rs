@@ -18,44 +18,44 @@ const MOMENTS_SQUARES: usize = 10;
 /// Nothing here depends on the number of threads except how many of them may work at once: what is computed, and in
 /// which pieces, must not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Budget {
+pub struct Budget {
     total: usize,
 }
 
 impl Budget {
     /// The least that is of any use.
-    pub(crate) const LEAST: usize = 16 << 20;
+    pub const LEAST: usize = 16 << 20;
 
     /// The limit asked for, or a share of what the machine has.
-    pub(crate) fn new(asked: Option<usize>) -> Self {
+    pub fn new(asked: Option<usize>) -> Self {
         Self { total: asked.unwrap_or_else(|| machine() / 100 * DEFAULT_PERCENT) }
     }
 
     /// Size of a chunk.
-    pub(crate) fn chunk_bytes(self) -> usize {
+    pub fn chunk_bytes(self) -> usize {
         (self.total / 256).clamp(64 << 10, 8 << 20)
     }
 
     /// Rows that may be loaded.
-    pub(crate) fn table(self) -> usize {
+    pub fn table(self) -> usize {
         self.total / 2
     }
 
     /// What a solver may hold besides loaded rows of this size.
-    pub(crate) fn solver(self, table: usize) -> usize {
+    pub fn solver(self, table: usize) -> usize {
         // A quarter of the limit is for chunks on their way. A solver's own estimate counts fewer accumulators than a
         // single thread can hold, hence three quarters of the rest.
         (self.total - self.total / 4).saturating_sub(table) / 4 * 3
     }
 
     /// What moments of so many features would need, when that is more than there is.
-    pub(crate) fn too_many_for_moments(self, features: usize) -> Option<usize> {
+    pub fn too_many_for_moments(self, features: usize) -> Option<usize> {
         let needed = MOMENTS_SQUARES.saturating_mul(8).saturating_mul(features.saturating_mul(features));
         Some(needed).filter(|needed| *needed > self.solver(0))
     }
 
     /// How many of the threads may work at once on passes that make p × p accumulators.
-    pub(crate) fn threads(self, available: usize, features: usize) -> usize {
+    pub fn threads(self, available: usize, features: usize) -> usize {
         let by_chunks = self.total / 4 / (CHUNK_FACTOR * self.chunk_bytes());
         let square = features.saturating_mul(features).saturating_mul(8).max(1);
         let by_squares = self.total / 4 / SQUARES_PER_THREAD.saturating_mul(square);

@@ -1,0 +1,361 @@
+"""covary and its peers side by side: one process, the same arrays, in turn, the best of several; quality beside each time.
+
+    python bench/compare.py [--quick] [--json FILE] [--repeats N] [CASE ...]
+
+Nobody is faster by doing less: each line shows what came out (log-likelihood per row by one formula for all, noise variance, error
+of the eigenvalues against the reference), and the ratio is taken to the fastest peer that is right. Peers that are not
+installed are left out, and the output says so. Arrays are those of workloads.py.
+"""
+
+import argparse
+import json
+import os
+import platform
+import time
+import warnings
+from dataclasses import dataclass, field
+from importlib import metadata
+
+import numpy as np
+import workloads
+from sklearn.decomposition import PCA, IncrementalPCA
+
+import covary
+
+try:
+    import ppca_rs
+except ImportError:
+    ppca_rs = None
+try:
+    import ppca as ppca_py
+except ImportError:
+    ppca_py = None
+try:
+    import vbpca_py
+except ImportError:
+    vbpca_py = None
+
+SKLEARN = ["full", "covariance_eigh", "arpack", "randomized"]
+#: Eigenvalues are right when their largest relative error is below this.
+RIGHT = 1e-6
+#: A log-likelihood is as good as another when it is no more than this below it, per row.
+AS_GOOD = 1e-3
+
+
+@dataclass
+class Method:
+    """Something that is timed: `run` gives what `judge` then judges, outside the time."""
+
+    name: str
+    run: object
+    judge: object = None
+    times: int | None = None  # how often, when it is too slow for all repeats
+
+
+@dataclass
+class Case:
+    name: str
+    what: str
+    methods: list
+    goal: str = ""
+    results: list = field(default_factory=list)
+
+
+# -- quality, by one formula for all ------------------------------------------------------------------------------------
+
+
+def log_likelihood(X, mean, W, noise, block=20_000):
+    """Mean log density of the observed cells of rows under x = W z + mean + noise, by small systems per row."""
+    q, total = W.shape[1], 0.0
+    pairs = (W[:, :, None] * W[:, None, :]).reshape(len(W), -1)
+    for start in range(0, len(X), block):
+        x = np.asarray(X[start : start + block], dtype=np.float64)
+        seen = ~np.isnan(x)
+        e = np.where(seen, x - mean, 0.0)
+        if seen.all():
+            M = np.broadcast_to(W.T @ W, (1, q, q)) + noise * np.eye(q)
+        else:
+            M = (seen.astype(float) @ pairs).reshape(-1, q, q) + noise * np.eye(q)
+        b = e @ W
+        z = np.linalg.solve(M, b[..., None])[..., 0]
+        k = seen.sum(axis=1)
+        quadratic = ((e * e).sum(axis=1) - (b * z).sum(axis=1)) / noise
+        total += np.sum(k * np.log(2 * np.pi) + (k - q) * np.log(noise) + np.linalg.slogdet(M)[1] + quadratic)
+    return -0.5 * total / len(X)
+
+
+def parameters(model):
+    """Mean, W, noise variance of any fitted model here."""
+    if isinstance(model, covary.PPCA):
+        return model.mean_, model.loadings_, model.noise_variance_
+    if isinstance(model, (covary.PCA, PCA, IncrementalPCA)):
+        gap = np.maximum(model.explained_variance_ - model.noise_variance_, 0.0)
+        return model.mean_, model.components_.T * np.sqrt(gap), model.noise_variance_
+    if ppca_rs and isinstance(model, ppca_rs.PPCAModel):
+        return np.ravel(model.mean), np.asarray(model.transform), model.isotropic_noise**2
+    if vbpca_py and isinstance(model, vbpca_py.VBPCA):
+        return np.ravel(model.mean_), model.components_.T, model.noise_variance_
+    # ppca-py: its covariance says it without conventions.
+    noise, q = model.noise_variance_, model.n_components_
+    values, vectors = np.linalg.eigh(model.get_covariance())
+    gap = np.maximum(values[-q:] - noise, 0.0)
+    return np.ravel(model.mean_), vectors[:, -q:] * np.sqrt(gap), noise
+
+
+def judged(X, reference=None, rows=20_000):
+    """Quality of a fit: likelihood and noise, and the eigenvalues against a reference with divisor n."""
+
+    def judge(model):
+        quality = {}
+        mean, W, noise = parameters(model)
+        quality["noise_variance"] = float(noise)
+        if noise > 0:
+            quality["log_likelihood"] = float(log_likelihood(X[:rows], mean, W, noise))
+        if reference is not None:
+            ours = isinstance(model, covary.PPCA)
+            n = 1.0 if ours else (len(X) - 1) / len(X)
+            error = np.abs(np.asarray(model.explained_variance_, dtype=float) * n / reference - 1.0).max()
+            quality["eigenvalue_error"] = float(error)
+        return quality
+
+    return judge
+
+
+# -- cases --------------------------------------------------------------------------------------------------------------
+
+
+def leading(X, q):
+    """The q largest eigenvalues of the covariance with divisor n, by a dense decomposition of the smaller side."""
+    E = X.astype(np.float64) - X.mean(axis=0, dtype=np.float64)
+    S = E.T @ E if E.shape[0] >= E.shape[1] else E @ E.T
+    return np.linalg.eigvalsh(S)[::-1][:q] / len(X)
+
+
+def fits(name, what, X, q, solvers, reference, goal, slow=()):
+    judge = judged(X, reference)
+    methods = [Method("covary PPCA", lambda: covary.PPCA(q).fit(X), judge)]
+    for solver in solvers:
+        run = lambda solver=solver: PCA(q, svd_solver=solver, random_state=0).fit(X)
+        methods.append(Method(f"scikit-learn {solver}", run, judge, 1 if solver in slow else None))
+    return Case(name, what, methods, goal)
+
+
+def tall(quick):
+    n = 20_000 if quick else 200_000
+    X = workloads.lowrank(n, 300, 10)[0]
+    goal = "1.5× the fastest scikit-learn solver that is right"
+    yield fits("tall", f"fit {n} × 300, q 10", X, 10, SKLEARN, leading(X, 10), goal, slow=("full",))
+    theirs, ours = PCA(10, svd_solver="covariance_eigh").fit(X), covary.PPCA(10).fit(X)
+    mean = lambda scores: {"log_likelihood": float(scores.mean())}
+    yield Case(
+        "score_samples",
+        f"log density of {n} × 300 rows, q 10",
+        [
+            Method("covary PPCA", lambda: ours.score_samples(X), mean),
+            Method("scikit-learn PCA", lambda: theirs.score_samples(X), mean),
+        ],
+        "10×",
+    )
+    norm = lambda Z: {"shape": list(Z.shape)}
+    projection = covary.PCA(10).fit(X)
+    yield Case(
+        "transform",
+        f"project {n} × 300 rows, q 10",
+        [
+            Method("covary PCA", lambda: projection.transform(X), norm),
+            Method("scikit-learn PCA", lambda: theirs.transform(X), norm),
+        ],
+    )
+    yield streaming(X, leading(X, 10))
+
+
+def streaming(X, reference):
+    parts = [X[i : i + 2000] for i in range(0, len(X), 2000)]
+
+    def pieces(model):
+        for part in parts:
+            model.partial_fit(part)
+        model.noise_variance_  # noqa: B018 - what was put off is part of the work
+        return model
+
+    judge = judged(X, reference)
+    return Case(
+        "streaming",
+        f"partial_fit of {len(parts)} batches of 2000 × 300, q 10",
+        [
+            Method("covary PPCA", lambda: pieces(covary.PPCA(10)), judge),
+            Method("scikit-learn IncrementalPCA", lambda: pieces(IncrementalPCA(10)), judge, 1),
+        ],
+        "30×, with the exact noise variance",
+    )
+
+
+def tall32(quick):
+    n = 50_000 if quick else 500_000
+    X = workloads.lowrank(n, 256, 10, dtype=np.float32)[0]
+    solvers = ["covariance_eigh", "randomized"]
+    yield fits("tall32", f"fit {n} × 256 in single precision, q 10", X, 10, solvers, leading(X, 10), "1.8×")
+
+
+def wide(quick):
+    p = 4000 if quick else 20_000
+    X = workloads.lowrank(500, p, 20)[0]
+    solvers = ["full", "arpack", "randomized"]
+    yield fits("wide", f"fit 500 × {p}, q 20", X, 20, solvers, leading(X, 20), "2.5×", slow=("full",))
+
+
+def large(quick):
+    n = 1500 if quick else 8000
+    X = workloads.lowrank(n, n, 20)[0]
+    # A dense decomposition of the whole would take minutes: ARPACK's answer is the reference.
+    reference = PCA(20, svd_solver="arpack", random_state=0).fit(X).explained_variance_ * (n - 1) / n
+    goal = "3× at equal accuracy"
+    yield fits("large", f"fit {n} × {n}, q 20", X, 20, ["arpack", "randomized"], reference, goal)
+
+
+def holes(quick):
+    n = 2000 if quick else 20_000
+    X = workloads.punch(workloads.lowrank(n, 50, 5)[0], 0.2)
+    judge = judged(X)
+    methods = [Method("covary PPCA", lambda: covary.PPCA(5).fit(X), judge)]
+    if vbpca_py:
+        run = lambda: vbpca_py.VBPCA(5, algorithm="ppca", random_state=0).fit(X)
+        methods.append(Method("vbpca_py ppca", run, judge, 1))
+    if ppca_rs:
+        train = lambda: ppca_rs.PPCATrainer(ppca_rs.Dataset(X)).train(state_size=5, n_iters=100, quiet=True)
+        methods.append(Method("ppca_rs, 100 iterations", train, judge, 1))
+    if ppca_py and quick:
+        run = lambda: ppca_py.PPCA(5, max_iter=100, random_state=0).fit(X)
+        methods.append(Method("ppca-py, 100 iterations", run, judge, 1))
+    yield Case("holes", f"fit {n} × 50 with a fifth missing, q 5", methods, "40× vbpca_py, 200× ppca_rs")
+
+
+def jester(quick):
+    folder = os.environ.get("COVARY_DATA", "")
+    path = os.path.join(folder, "jester5k_ratings.csv.gz")
+    if not os.path.exists(path):
+        print("jester: left out, name the folder of jester5k_ratings.csv.gz in COVARY_DATA\n")
+        return
+    from scipy import sparse
+
+    train, test = workloads.jester(path)
+    first = np.minimum(train[:, :2].min(axis=0), test[:, :2].min(axis=0)).astype(int)
+    shape = tuple(np.maximum(train[:, :2].max(axis=0), test[:, :2].max(axis=0)).astype(int) - first + 1)
+    rows, columns = (train[:, :2].astype(int) - first).T
+    csr = sparse.csr_array((train[:, 2], (rows, columns)), shape=shape)
+    seen, table = covary.observed(csr), np.full(shape, np.nan)
+    table[rows, columns] = train[:, 2]
+    at = (test[:, :2].astype(int) - first).T
+
+    def rmse(predicted):
+        return {"rmse": float(np.sqrt(np.mean((predicted - test[:, 2]) ** 2)))}
+
+    for q in (1, 2) if quick else (1, 2, 5, 10):
+        methods = [
+            Method(
+                "covary PPCA",
+                lambda q=q: covary.PPCA(q).fit(seen),
+                lambda m: rmse(m.predict_cells(seen, *at)[0]),
+            )
+        ]
+        if vbpca_py:
+            run = lambda q=q: vbpca_py.VBPCA(q, algorithm="ppca", random_state=0).fit(table)
+            methods.append(Method("vbpca_py ppca", run, lambda m: rmse(m.reconstruction_[tuple(at)]), 1))
+        yield Case(f"jester q {q}", f"{len(train)} ratings of {shape[0]} people, q {q}", methods, "20×")
+
+
+CASES = {"tall": tall, "tall32": tall32, "wide": wide, "large": large, "holes": holes, "jester": jester}
+
+
+# -- measuring and telling ----------------------------------------------------------------------------------------------
+
+
+def measure(case, repeats):
+    """Everybody once, then everybody again: what else the machine does falls on all alike."""
+    best = {m.name: np.inf for m in case.methods}
+    quality = {}
+    for turn in range(repeats):
+        for method in case.methods:
+            if turn >= (method.times or repeats):
+                continue
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                started = time.perf_counter()
+                result = method.run()
+                best[method.name] = min(best[method.name], time.perf_counter() - started)
+            if turn == 0 and method.judge:
+                quality[method.name] = method.judge(result)
+            del result
+    for method in case.methods:
+        found = quality.get(method.name, {})
+        case.results.append({"method": method.name, "seconds": best[method.name], **found})
+    ours = case.results[0]
+    for result in case.results:
+        result["right"] = is_right(result, ours)
+        result["ratio"] = result["seconds"] / ours["seconds"]
+
+
+def is_right(result, ours):
+    """Eigenvalues near the reference, and a likelihood not below ours; the noise of n < p is judged by the reader."""
+    if "eigenvalue_error" in result:
+        # Single precision of the data leaves its mark on everybody.
+        return result["eigenvalue_error"] < max(RIGHT, 3 * ours["eigenvalue_error"])
+    if "log_likelihood" in result:
+        return result["log_likelihood"] > ours["log_likelihood"] - AS_GOOD
+    return True
+
+
+def tell(case):
+    print(f"{case.name}: {case.what}" + (f"   [{case.goal}]" if case.goal else ""))
+    for r in case.results:
+        parts = [f"  {r['method']:30s} {r['seconds']:9.3f} s {r['ratio']:8.2f}×"]
+        parts += [f"ll/row {r['log_likelihood']:.6f}"] * ("log_likelihood" in r)
+        parts += [f"σ² {r['noise_variance']:.6g}"] * ("noise_variance" in r)
+        parts += [f"λ error {r['eigenvalue_error']:.1e}"] * ("eigenvalue_error" in r)
+        parts += [f"RMSE {r['rmse']:.4f}"] * ("rmse" in r)
+        parts += ["not right"] * (not r["right"])
+        print("  ".join(parts))
+    peers = [r for r in case.results[1:] if r["right"]]
+    if peers:
+        fastest = min(peers, key=lambda r: r["seconds"])
+        print(f"  → {fastest['ratio']:.2f}× {fastest['method']}")
+    print(flush=True)
+
+
+def versions():
+    names = ["covary", "numpy", "scikit-learn", "ppca-rs", "ppca-py", "vbpca-py"]
+    found = {}
+    for name in names:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = None
+    return {**found, "python": platform.python_version(), "cores": os.cpu_count()}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)}; all by default")
+    parser.add_argument("--quick", action="store_true", help="small sizes: seconds instead of minutes")
+    parser.add_argument("--json", default="target/compare.json", help="where the numbers go")
+    parser.add_argument("--repeats", type=int, default=5)
+    arguments = parser.parse_args()
+    unknown = set(arguments.cases) - set(CASES)
+    if unknown:
+        parser.error(f"no such case: {', '.join(sorted(unknown))}")
+    about = versions()
+    print("  ".join(f"{name} {version or '(not installed)'}" for name, version in about.items()), "\n")
+    cases = []
+    for name in arguments.cases or CASES:
+        for case in CASES[name](arguments.quick):
+            measure(case, arguments.repeats)
+            tell(case)
+            cases.append({"case": case.name, "what": case.what, "goal": case.goal, "results": case.results})
+            case.methods.clear()
+    with open(arguments.json, "w") as file:
+        json.dump({"versions": about, "quick": arguments.quick, "cases": cases}, file, indent=1)
+    print(f"numbers: {arguments.json}")
+
+
+if __name__ == "__main__":
+    main()

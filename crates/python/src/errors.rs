@@ -1,0 +1,84 @@
+//! The one table from errors to exceptions, in the words of people who call a matrix X.
+
+use std::fmt::Display;
+use std::io;
+
+use covary::{Error, ErrorClass};
+use pyo3::exceptions::{
+    PyFileNotFoundError, PyIsADirectoryError, PyKeyboardInterrupt, PyOSError, PyPermissionError, PyValueError,
+};
+use pyo3::prelude::*;
+
+/// The exception that fits an error.
+pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
+    let text = in_words(error);
+    match (error, error.class()) {
+        (_, ErrorClass::Interrupted) => PyKeyboardInterrupt::new_err(()),
+        (Error::NoDensity { .. } | Error::Format(_) | Error::Version { .. }, _) => {
+            PyValueError::new_err(text)
+        }
+        (_, ErrorClass::Numerical) => linalg_error(py, &text),
+        (Error::Source { error, .. }, ErrorClass::File) => file_error(error.downcast_ref(), text),
+        (_, ErrorClass::File) => PyOSError::new_err(text),
+        (_, ErrorClass::Usage | ErrorClass::Data) => PyValueError::new_err(text),
+    }
+}
+
+/// The same for errors of files.
+pub(crate) fn io_exception(py: Python<'_>, error: covary_io::Error) -> PyErr {
+    exception(py, &error.into())
+}
+
+/// A number of threads that cannot be had.
+pub(crate) fn bad_threads(threads: usize, why: &dyn Display) -> PyErr {
+    PyValueError::new_err(format!("n_threads={threads} cannot be started: {why}"))
+}
+
+fn in_words(error: &Error) -> String {
+    match error {
+        Error::Infinite { value, cell } => {
+            format!("X contains {value} at {cell}; replace it by a number or, if it is unknown, by NaN")
+        }
+        Error::Hole { cell, operation } => {
+            format!(
+                "X contains NaN at {cell}, and {operation} needs complete rows; drop or fill such rows first"
+            )
+        }
+        Error::NoRows => "X has no rows of positive weight (0 samples)".into(),
+        Error::TooFewRows { rows, needed } => {
+            format!(
+                "n_samples={rows} is too few: a covariance needs at least {needed} rows of positive weight"
+            )
+        }
+        Error::Constant => "all features of X are constant, so there is no variance to explain".into(),
+        Error::FeatureCount { expected, found } => {
+            format!("X has {found} features, but the model is expecting {expected} features as input")
+        }
+        Error::Weight { row, value } => {
+            format!("sample_weight[{row}] is {value}; weights must be finite and not negative")
+        }
+        Error::Components { requested, possible, rows, features } => format!(
+            "n_components={requested} must be between 1 and {possible} for n_samples={rows}, n_features={features}"
+        ),
+        other => other.to_string(),
+    }
+}
+
+fn linalg_error(py: Python<'_>, text: &str) -> PyErr {
+    let made = || py.import("numpy.linalg")?.getattr("LinAlgError")?.call1((text,));
+    made().map_or_else(|error| error, PyErr::from_value)
+}
+
+fn file_error(error: Option<&covary_io::Error>, text: String) -> PyErr {
+    let kind = match error {
+        Some(covary_io::Error::Open { source, .. } | covary_io::Error::Write { source, .. }) => source.kind(),
+        Some(covary_io::Error::Directory { .. }) => io::ErrorKind::IsADirectory,
+        _ => io::ErrorKind::Other,
+    };
+    match kind {
+        io::ErrorKind::NotFound => PyFileNotFoundError::new_err(text),
+        io::ErrorKind::PermissionDenied => PyPermissionError::new_err(text),
+        io::ErrorKind::IsADirectory => PyIsADirectoryError::new_err(text),
+        _ => PyOSError::new_err(text),
+    }
+}

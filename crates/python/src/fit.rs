@@ -1,0 +1,249 @@
+//! Fits: options as Python gives them, forwarded to the estimators.
+
+use std::sync::Arc;
+
+use covary::data::RowSource;
+use covary::estimator::{FromSpectrum, Spectral};
+use covary::evidence::{Accumulator, Moments as Evidence, gather, gather_stream};
+use covary::model::{LinearGaussian, Model as AnyModel, PrincipalComponents};
+use covary::persist::{Portable, SavedModel};
+use covary::{Components, Control, Fit, Solver};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::door::{Manner, run};
+use crate::errors::exception;
+use crate::input::{Held, Rows};
+use crate::model::Model;
+
+/// How a model is to be fitted.
+#[pyclass(frozen, skip_from_py_object, module = "covary._covary")]
+#[derive(Clone)]
+pub(crate) struct Options {
+    kind: Kind,
+    components: Components,
+    complete: Option<usize>,
+    solver: Solver,
+    tolerance: Option<f64>,
+    max_iterations: Option<usize>,
+    seed: u64,
+    threads: Option<usize>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Ppca,
+    Pca,
+}
+
+#[derive(FromPyObject)]
+enum Asked {
+    Count(usize),
+    Fraction(f64),
+    Word(String),
+}
+
+#[pymethods]
+impl Options {
+    /// `components`: a number, a fraction of the variance, "mle" or "all"; `complete`: directions of no variance are added
+    /// to those of complete rows until there are so many.
+    #[new]
+    #[pyo3(signature = (kind, components, *, complete=None, solver="auto", tolerance=None, max_iterations=None, seed=0, threads=None))]
+    #[allow(clippy::too_many_arguments, reason = "keywords of a Python call")]
+    fn new(
+        kind: &str,
+        components: Asked,
+        complete: Option<usize>,
+        solver: &str,
+        tolerance: Option<f64>,
+        max_iterations: Option<usize>,
+        seed: u64,
+        threads: Option<usize>,
+    ) -> PyResult<Self> {
+        let kind = match kind {
+            "ppca" => Kind::Ppca,
+            "pca" => Kind::Pca,
+            other => return Err(PyValueError::new_err(format!("unknown kind of model '{other}'"))),
+        };
+        let components = match components {
+            Asked::Count(q) => Components::Count(q),
+            Asked::Fraction(share) => Components::Fraction(share),
+            Asked::Word(word) if word == "all" => Components::All,
+            Asked::Word(word) if word == "mle" => Components::Evidence,
+            Asked::Word(word) => {
+                return Err(PyValueError::new_err(format!(
+                    "n_components='{word}' must be a number, a fraction of the variance in (0, 1), 'mle' or None"
+                )));
+            }
+        };
+        let solver = serde_json::from_value(solver.into())
+            .map_err(|error| PyValueError::new_err(format!("solver: {error}")))?;
+        Ok(Self { kind, components, complete, solver, tolerance, max_iterations, seed, threads })
+    }
+}
+
+impl Options {
+    fn estimator<M>(&self) -> Spectral<M> {
+        let mut estimator = Spectral::new(self.components).solver(self.solver).seed(self.seed);
+        if let Some(tolerance) = self.tolerance {
+            estimator = estimator.tolerance(tolerance);
+        }
+        if let Some(limit) = self.max_iterations {
+            estimator = estimator.max_iterations(limit);
+        }
+        estimator
+    }
+
+    fn manner(&self, progress: Option<Py<PyAny>>) -> Manner {
+        Manner { threads: self.threads, progress }
+    }
+
+    /// The fit, as it would stand in a file.
+    fn finish<M: Into<AnyModel>>(
+        &self,
+        fit: covary::Result<Fit<M>>,
+        names: Option<Vec<String>>,
+    ) -> covary::Result<SavedModel> {
+        let mut saved = SavedModel::new(fit?, names)?;
+        let asked = self.complete.filter(|_| saved.report.holes.is_none());
+        if let (Some(q), AnyModel::Pca(m)) = (asked, &saved.model) {
+            let completed = m.completed(q)?;
+            saved.eigenvalues.resize(saved.eigenvalues.len().max(completed.n_components()), 0.0);
+            saved.report.components = completed.n_components();
+            saved.model = completed.into();
+        }
+        Ok(saved)
+    }
+}
+
+/// Fits rows.
+#[pyfunction]
+#[pyo3(signature = (rows, options, progress=None))]
+pub(crate) fn fit(
+    py: Python<'_>,
+    rows: &Rows,
+    options: &Options,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Model> {
+    let job = Job { held: Arc::clone(&rows.held), budget: rows.budget, options: options.clone() };
+    let names = rows.names();
+    let manner = options.manner(progress);
+    let saved = run(py, &manner, move |control| match job.options.kind {
+        Kind::Ppca => job.options.finish(job.fit::<LinearGaussian>(control), names),
+        Kind::Pca => job.options.finish(job.fit::<PrincipalComponents>(control), names),
+    })?;
+    Model::new(py, saved)
+}
+
+struct Job {
+    held: Arc<Held>,
+    budget: Option<covary_io::Budget>,
+    options: Options,
+}
+
+impl Job {
+    fn fit<M: FromSpectrum>(&self, control: &Control<'_>) -> covary::Result<Fit<M>> {
+        if let Some(stream) = self.held.take_stream() {
+            let p = self.held.n_features();
+            let moments = gather_stream(&mut stream?, || Evidence::empty(p), control)?;
+            return self.options.estimator().fit_moments(&moments);
+        }
+        let source = self.held.source()?;
+        let mut estimator = self.options.estimator();
+        if let Some(budget) = self.budget {
+            estimator = estimator.memory(budget.solver(loaded_bytes(source)));
+            if source.as_table().is_none() {
+                let available = rayon::current_num_threads();
+                estimator = estimator.threads(budget.threads(available, source.n_features()));
+            }
+        }
+        estimator.fit_with(source, control)
+    }
+}
+
+fn loaded_bytes(source: &dyn RowSource) -> usize {
+    let bytes = |(rows, features): (usize, usize)| rows.saturating_mul(features).saturating_mul(8);
+    source.as_table().map_or(0, |table| bytes(table.shape()))
+}
+
+/// Mean and scatter of complete rows: what `partial_fit` adds to and `merge` adds up.
+#[pyclass(module = "covary._covary")]
+pub(crate) struct Moments {
+    evidence: Evidence,
+}
+
+#[pymethods]
+impl Moments {
+    /// Of no rows.
+    #[new]
+    fn new(n_features: usize) -> Self {
+        Self { evidence: Evidence::empty_double(n_features) }
+    }
+
+    /// Takes in rows.
+    #[pyo3(signature = (rows, threads=None, progress=None))]
+    fn update(
+        &mut self,
+        py: Python<'_>,
+        rows: &Rows,
+        threads: Option<usize>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
+        let (held, p) = (Arc::clone(&rows.held), self.evidence.n_features());
+        let part = run(py, &Manner { threads, progress }, move |control| match held.take_stream() {
+            Some(stream) => gather_stream(&mut stream?, || Evidence::empty_double(p), control),
+            None => gather(held.source()?, || Evidence::empty_double(p), control),
+        })?;
+        self.evidence.merge(&part).map_err(|error| exception(py, &error))
+    }
+
+    /// Takes in what another has seen.
+    fn merge(&mut self, py: Python<'_>, other: &Self) -> PyResult<()> {
+        self.evidence.merge(&other.evidence).map_err(|error| exception(py, &error))
+    }
+
+    /// The model of these moments.
+    #[pyo3(signature = (options, names=None))]
+    fn fit(&self, py: Python<'_>, options: &Options, names: Option<Vec<String>>) -> PyResult<Model> {
+        let (evidence, options) = (self.evidence.clone(), options.clone());
+        let saved = run(py, &options.manner(None), move |_| match options.kind {
+            Kind::Ppca => options.finish(options.estimator::<LinearGaussian>().fit_moments(&evidence), names),
+            Kind::Pca => {
+                options.finish(options.estimator::<PrincipalComponents>().fit_moments(&evidence), names)
+            }
+        })?;
+        Model::new(py, saved)
+    }
+
+    /// Rows of positive weight.
+    #[getter]
+    fn n_rows(&self) -> usize {
+        self.evidence.rows()
+    }
+
+    /// Number of features.
+    #[getter]
+    fn n_features(&self) -> usize {
+        self.evidence.n_features()
+    }
+
+    fn __copy__(&self) -> Self {
+        Self { evidence: self.evidence.clone() }
+    }
+
+    fn __getnewargs__(&self) -> (usize,) {
+        (self.evidence.n_features(),)
+    }
+
+    fn __getstate__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let names: Vec<String> = (0..self.evidence.n_features()).map(|j| j.to_string()).collect();
+        let bytes = self.evidence.to_bytes(&names).map_err(|error| exception(py, &error))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    fn __setstate__(&mut self, py: Python<'_>, state: &[u8]) -> PyResult<()> {
+        self.evidence = Evidence::from_bytes(state).map_err(|error| exception(py, &error))?.evidence;
+        Ok(())
+    }
+}

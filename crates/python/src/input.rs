@@ -1,0 +1,355 @@
+//! Rows from Python: arrays are looked at where they lie, tables and files are read through `covary-io`.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::RecordBatchReader;
+use arrow_array::ffi_stream::RecordBatchStreamReader;
+use arrow_pyarrow::PyArrowType;
+use covary::data::{Block, Cells, Observed, Real, RowSource, Sparse, Table};
+use covary::linalg::MatRef;
+use covary_io::{Budget, Grid, Loaded, ReadOptions, Reader, Selection, Stream, open, open_arrow};
+use numpy::{Element, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::door::{Manner, run};
+use crate::errors::{exception, io_exception};
+
+/// What a fit or a question reads; owned, so that work which nobody waits for any more still has it.
+pub(crate) enum Held {
+    /// An array of NumPy's, and the reference that keeps its memory alive.
+    Array {
+        table: Table<'static>,
+        _owner: Py<PyAny>,
+    },
+    Table(Table<'static>),
+    Sparse(Sparse),
+    Observed(Observed<'static>),
+    Grid(Grid),
+    /// Taken by the first who reads it.
+    Stream {
+        stream: Mutex<Option<Stream>>,
+        n_features: usize,
+    },
+}
+
+impl Held {
+    /// The rows, when they can be read more than once.
+    pub(crate) fn source(&self) -> covary::Result<&dyn RowSource> {
+        match self {
+            Self::Array { table, .. } | Self::Table(table) => Ok(table),
+            Self::Sparse(rows) => Ok(rows),
+            Self::Observed(rows) => Ok(rows),
+            Self::Grid(grid) => Ok(grid),
+            Self::Stream { .. } => Err(passes_once()),
+        }
+    }
+
+    /// The rows that pass once, if such they are.
+    pub(crate) fn take_stream(&self) -> Option<covary::Result<Stream>> {
+        let Self::Stream { stream, .. } = self else { return None };
+        let taken = stream.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Some(taken.ok_or_else(passes_once))
+    }
+
+    pub(crate) fn n_features(&self) -> usize {
+        match self {
+            Self::Stream { n_features, .. } => *n_features,
+            held => held.source().map_or(0, RowSource::n_features),
+        }
+    }
+}
+
+fn passes_once() -> covary::Error {
+    covary::Error::Solver {
+        solver: "asked-for",
+        reason: "the file can be read only once and does not fit in memory; raise the memory limit of covary.read, or uncompress the file".into(),
+    }
+}
+
+/// Rows that a fit or a question can read.
+#[pyclass(frozen, module = "covary._covary")]
+pub(crate) struct Rows {
+    pub(crate) held: Arc<Held>,
+    pub(crate) budget: Option<Budget>,
+    names: Option<Vec<String>>,
+}
+
+impl Rows {
+    fn new(held: Held, names: Option<Vec<String>>) -> Self {
+        Self { held: Arc::new(held), budget: None, names }
+    }
+}
+
+type Weights<'py> = Option<PyReadonlyArray1<'py, f64>>;
+
+#[pymethods]
+impl Rows {
+    /// A two-dimensional array of float64 or float32, of any strides: not copied.
+    #[staticmethod]
+    #[pyo3(signature = (array, weights=None, names=None))]
+    fn dense(
+        py: Python<'_>,
+        array: &Bound<'_, PyAny>,
+        weights: Weights<'_>,
+        names: Option<Vec<String>>,
+    ) -> PyResult<Self> {
+        let cells = if let Ok(array) = array.cast::<PyArray2<f64>>() {
+            Cells::F64(Block::View(view(array)?))
+        } else if let Ok(array) = array.cast::<PyArray2<f32>>() {
+            Cells::F32(Block::View(view(array)?))
+        } else {
+            return Err(PyTypeError::new_err("a two-dimensional array of float64 or float32 is needed"));
+        };
+        let table = Table::new(cells);
+        let table = with(table, weights, Table::with_weights).map_err(|e| exception(py, &e))?;
+        let table = with_names(table, names.clone(), Table::with_names).map_err(|e| exception(py, &e))?;
+        Ok(Self::new(Held::Array { table, _owner: array.clone().unbind() }, names))
+    }
+
+    /// Compressed rows whose other cells are 0.
+    #[staticmethod]
+    #[pyo3(signature = (starts, columns, values, n_features, weights=None, names=None))]
+    fn sparse(
+        py: Python<'_>,
+        starts: PyReadonlyArray1<'_, i64>,
+        columns: PyReadonlyArray1<'_, u32>,
+        values: PyReadonlyArray1<'_, f64>,
+        n_features: usize,
+        weights: Weights<'_>,
+        names: Option<Vec<String>>,
+    ) -> PyResult<Self> {
+        let rows = Sparse::new(offsets(&starts)?, vec(&columns), vec(&values), n_features);
+        let rows = rows.and_then(|rows| with(rows, weights, Sparse::with_weights));
+        let rows = rows.and_then(|rows| with_names(rows, names.clone(), Sparse::with_names));
+        Ok(Self::new(Held::Sparse(rows.map_err(|e| exception(py, &e))?), names))
+    }
+
+    /// Compressed rows of which only the stored cells were seen.
+    #[staticmethod]
+    #[pyo3(signature = (starts, columns, values, n_features, weights=None, names=None))]
+    fn observed(
+        py: Python<'_>,
+        starts: PyReadonlyArray1<'_, i64>,
+        columns: PyReadonlyArray1<'_, u32>,
+        values: PyReadonlyArray1<'_, f64>,
+        n_features: usize,
+        weights: Weights<'_>,
+        names: Option<Vec<String>>,
+    ) -> PyResult<Self> {
+        let rows = Observed::from_rows(offsets(&starts)?, vec(&columns), vec(&values), n_features);
+        let rows = rows.and_then(|rows| with(rows, weights, Observed::with_weights));
+        let rows = rows.and_then(|rows| with_names(rows, names.clone(), Observed::with_names));
+        Ok(Self::new(Held::Observed(rows.map_err(|e| exception(py, &e))?), names))
+    }
+
+    /// A table of anything that speaks Arrow's PyCapsule interface; every column is a feature.
+    #[staticmethod]
+    #[pyo3(signature = (table, weights=None))]
+    fn arrow(
+        py: Python<'_>,
+        table: PyArrowType<RecordBatchStreamReader>,
+        weights: Weights<'_>,
+    ) -> PyResult<Self> {
+        let schema = table.0.schema();
+        let batches = table.0.collect::<Result<Vec<_>, _>>();
+        let batches = batches.map_err(|e| PyValueError::new_err(format!("X cannot be read: {e}")))?;
+        let names: Vec<String> = schema.fields().iter().map(|f| f.name().clone()).collect();
+        let columns = Some(Selection::names(names.clone()));
+        let options = ReadOptions { columns, ..ReadOptions::default() };
+        let weights = weights.as_ref().map(vec);
+        let table = run(py, &Manner::default(), move |_| {
+            let reader = open_arrow("X", &schema, batches, &options)?;
+            match reader.load(usize::MAX)? {
+                Loaded::Table(table) => with(table, weights, Table::with_weights),
+                _ => Err(passes_once()),
+            }
+        })?;
+        Ok(Self::new(Held::Table(table), Some(names)))
+    }
+
+    /// Names of the features, when they have some.
+    #[getter]
+    pub(crate) fn names(&self) -> Option<Vec<String>> {
+        self.names.clone()
+    }
+
+    /// Number of features.
+    #[getter]
+    fn n_features(&self) -> usize {
+        self.held.n_features()
+    }
+
+    /// Number of rows of positive weight, when it is known.
+    #[getter]
+    fn n_rows(&self) -> Option<usize> {
+        let counted = |weights: &[f64]| weights.iter().filter(|w| **w > 0.0).count();
+        match self.held.source().ok()? {
+            source if source.as_table().is_some() => {
+                let table = source.as_table()?;
+                Some(table.weights().map_or(table.shape().0, counted))
+            }
+            source => source.n_rows(),
+        }
+    }
+}
+
+/// An array as a matrix view that outlives this call.
+fn view<T: Element + Real>(array: &Bound<'_, PyArray2<T>>) -> PyResult<MatRef<'static, T>> {
+    let size = size_of::<T>().cast_signed();
+    let (shape, strides, data) = (array.shape(), array.strides(), array.data());
+    if !data.is_aligned() || strides.iter().any(|s| s % size != 0) {
+        return Err(PyTypeError::new_err("cells that do not lie on a grid of whole numbers of their type"));
+    }
+    // SAFETY: pointer, shape and strides are NumPy's description of memory that holds numbers of type T and is aligned;
+    // whoever gets the view keeps a reference to the array beside it (`Held::Array`), so the memory is not freed, and an
+    // array that is referred to cannot be resized. Nothing is written through the view.
+    Ok(unsafe { MatRef::from_raw_parts(data, shape[0], shape[1], strides[0] / size, strides[1] / size) })
+}
+
+fn vec<T: Element + Copy>(array: &PyReadonlyArray1<'_, T>) -> Vec<T> {
+    array.as_array().iter().copied().collect()
+}
+
+fn offsets(starts: &PyReadonlyArray1<'_, i64>) -> PyResult<Vec<usize>> {
+    let offsets: Result<_, _> = starts.as_array().iter().map(|s| usize::try_from(*s)).collect();
+    offsets.map_err(|_| PyValueError::new_err("a sparse matrix with negative offsets"))
+}
+
+/// Anything that is a vector of weights.
+trait IntoWeights {
+    fn into_weights(self) -> Vec<f64>;
+}
+
+impl IntoWeights for PyReadonlyArray1<'_, f64> {
+    fn into_weights(self) -> Vec<f64> {
+        vec(&self)
+    }
+}
+
+impl IntoWeights for Vec<f64> {
+    fn into_weights(self) -> Vec<f64> {
+        self
+    }
+}
+
+fn with<R>(
+    rows: R,
+    weights: Option<impl IntoWeights>,
+    attach: impl FnOnce(R, Vec<f64>) -> covary::Result<R>,
+) -> covary::Result<R> {
+    match weights {
+        Some(weights) => attach(rows, weights.into_weights()),
+        None => Ok(rows),
+    }
+}
+
+fn with_names<R>(
+    rows: R,
+    names: Option<Vec<String>>,
+    attach: impl FnOnce(R, Vec<String>) -> covary::Result<R>,
+) -> covary::Result<R> {
+    match names {
+        Some(names) => attach(rows, names),
+        None => Ok(rows),
+    }
+}
+
+/// A file of rows: what `covary.read` gives.
+#[pyclass(frozen, module = "covary._covary")]
+pub(crate) struct File {
+    path: PathBuf,
+    options: ReadOptions,
+    budget: Budget,
+    features: Vec<String>,
+    named: bool,
+    n_rows: Option<usize>,
+}
+
+#[pymethods]
+impl File {
+    /// Opens the file and decides about its columns.
+    #[new]
+    #[pyo3(signature = (path, columns=None, drop=None, weights=None, memory=None))]
+    fn new(
+        py: Python<'_>,
+        path: PathBuf,
+        columns: Option<Vec<String>>,
+        drop: Option<Vec<String>>,
+        weights: Option<String>,
+        memory: Option<usize>,
+    ) -> PyResult<Self> {
+        if memory.is_some_and(|bytes| bytes < Budget::LEAST) {
+            let least = Budget::LEAST;
+            return Err(PyValueError::new_err(format!("memory must be at least {least} bytes")));
+        }
+        let budget = Budget::new(memory);
+        let options = ReadOptions {
+            columns: columns.map(Selection::names),
+            drop: drop.map(Selection::names),
+            weights,
+            chunk_bytes: budget.chunk_bytes(),
+            ..ReadOptions::default()
+        };
+        let (to_open, how) = (path.clone(), options.clone());
+        let schema = run(py, &Manner::default(), move |_| Ok(open(&to_open, &how)?.schema().clone()))?;
+        let (features, named, n_rows) = (schema.features, schema.named, schema.n_rows);
+        Ok(Self { path, options, budget, features, named, n_rows })
+    }
+
+    /// The rows, loaded when they fit; with the given features when a model wants them by name.
+    #[pyo3(signature = (features=None, threads=None))]
+    fn rows(&self, py: Python<'_>, features: Option<Vec<String>>, threads: Option<usize>) -> PyResult<Rows> {
+        let options = ReadOptions { features, ..self.options.clone() };
+        let (path, limit) = (self.path.clone(), self.budget.table());
+        let manner = Manner { threads, progress: None };
+        let held = run(py, &manner, move |_| hold(open(&path, &options)?, limit))?;
+        let names = self.named.then(|| self.features.clone());
+        Ok(Rows { held: Arc::new(held), budget: Some(self.budget), names })
+    }
+
+    /// Where the file is.
+    #[getter]
+    fn path(&self) -> PathBuf {
+        self.path.clone()
+    }
+
+    /// Names of the features: x1, x2, … when the file has none.
+    #[getter]
+    fn feature_names(&self) -> Vec<String> {
+        self.features.clone()
+    }
+
+    /// Whether the names come from the file.
+    #[getter]
+    fn named(&self) -> bool {
+        self.named
+    }
+
+    /// Number of rows, when it is known before reading them.
+    #[getter]
+    fn n_rows(&self) -> Option<usize> {
+        self.n_rows
+    }
+
+    fn __repr__(&self) -> String {
+        let rows = self.n_rows.map_or("?".into(), |n| n.to_string());
+        format!("covary.read({:?})  # {rows} rows, {} features", self.path, self.features.len())
+    }
+}
+
+fn hold(reader: Reader, limit: usize) -> covary::Result<Held> {
+    let n_features = reader.schema().features.len();
+    Ok(match reader.load(limit)? {
+        Loaded::Table(table) => Held::Table(table),
+        Loaded::Grid(grid) => Held::Grid(grid),
+        Loaded::Stream(stream) => Held::Stream { stream: Mutex::new(Some(stream)), n_features },
+    })
+}
+
+/// Writes a file whole or not at all.
+pub(crate) fn write(py: Python<'_>, path: PathBuf, bytes: &[u8]) -> PyResult<()> {
+    let written = covary_io::NewFile::create(path).and_then(|file| file.write(bytes));
+    written.map(drop).map_err(|error| io_exception(py, error))
+}

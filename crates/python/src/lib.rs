@@ -1,0 +1,24 @@
+//! The compiled half of the Python package: it converts and forwards, through one door, and holds no mathematics.
+
+#![allow(clippy::needless_pass_by_value, reason = "arguments arrive from Python by value")]
+
+mod door;
+mod errors;
+mod fit;
+mod input;
+mod model;
+mod output;
+
+use pyo3::prelude::*;
+
+/// What `python/covary` is made from; not for use on its own.
+#[pymodule]
+fn _covary(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<input::Rows>()?;
+    module.add_class::<input::File>()?;
+    module.add_class::<fit::Options>()?;
+    module.add_class::<fit::Moments>()?;
+    module.add_class::<model::Model>()?;
+    module.add_function(wrap_pyfunction!(fit::fit, module)?)
+}

@@ -1,0 +1,75 @@
+"""Files: models that the command wrote or will read, and rows that do not fit in memory."""
+
+import os
+
+from covary._covary import File, Model
+from covary._pca import PCA
+from covary._ppca import PPCA
+
+_ESTIMATORS = {"ppca": PPCA, "pca": PCA}
+
+
+def load(path):
+    """Read a model file, written by `save` or by the command ``covary fit -o``.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    PPCA or PCA
+        Fitted.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import covary
+    >>> model = covary.PPCA.from_parameters(mean=[0.0, 1.0], loadings=[[1.0], [2.0]], noise_variance=0.5)
+    >>> path = os.path.join(tempfile.mkdtemp(), "two.covary")
+    >>> model.save(path)
+    >>> covary.load(path).mean_
+    array([0., 1.])
+    """
+    model = Model.load(os.fspath(path))
+    return _ESTIMATORS[model.kind]._of(model)
+
+
+def read(path, *, columns=None, drop=None, weights=None, memory=None):
+    """Open a file of rows, to be given to `fit` and every question in place of an array.
+
+    The file is loaded when it fits; otherwise it is read in chunks, in as many passes as the method needs: one for
+    complete rows.
+
+    Parameters
+    ----------
+    path : str or path-like
+        By its ending: .csv, .tsv (also .gz and .zst), .parquet, .arrow or .feather, .npy. An empty cell, NA, NaN and null
+        are holes. Columns that are not numeric are left out.
+    columns : list of str, optional
+        Only these columns, in this order.
+    drop : list of str, optional
+        Not these.
+    weights : str, optional
+        The column that holds the weights of the rows.
+    memory : int, optional
+        Bytes that a fit may take in all; a share of the machine's memory by default.
+
+    Returns
+    -------
+    File
+        With `feature_names` and, where they are known before reading, `n_rows`.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import covary
+    >>> path = os.path.join(tempfile.mkdtemp(), "three.csv")
+    >>> _ = open(path, "w").write("name,a,b\\nx,1,2\\ny,3,3\\nz,5,1\\n")
+    >>> rows = covary.read(path)
+    >>> rows.feature_names, rows.n_rows
+    (['a', 'b'], 3)
+    >>> covary.PPCA(1).fit(rows).mean_
+    array([3., 2.])
+    """
+    return File(os.fspath(path), columns=columns, drop=drop, weights=weights, memory=memory)

@@ -1,0 +1,143 @@
+"""Whatever people call X, as rows that the core can read: looked at where it lies if possible."""
+
+import numpy as np
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from covary._covary import File, Rows
+
+_REALS = [np.float64, np.float32]
+
+
+class Observed:
+    """A sparse matrix of which only the stored cells were seen; see :func:`observed`."""
+
+    def __init__(self, matrix):
+        self.matrix = matrix
+
+    @property
+    def shape(self):
+        return self.matrix.shape
+
+    def __repr__(self):
+        n, p = self.shape
+        return f"covary.observed: {self.matrix.nnz} cells of {n} rows and {p} features were seen"
+
+
+def observed(matrix):
+    """Mark a sparse matrix as *only the stored cells were seen*.
+
+    A plain sparse matrix means that the cells which are not stored are 0 (word counts). Ratings are another matter: a
+    film that nobody rated did not get 0 stars.
+
+    Parameters
+    ----------
+    matrix : scipy sparse matrix or array of shape (n, p)
+        A stored 0 is a cell that was seen and is 0; a stored NaN was not seen.
+
+    Returns
+    -------
+    Observed
+        To be given to `fit` and every question in place of a table.
+
+    Examples
+    --------
+    >>> import covary, scipy.sparse
+    >>> ratings = scipy.sparse.csr_array(([5.0, 3.0, 4.0], ([0, 0, 1], [0, 2, 1])), shape=(2, 3))
+    >>> covary.observed(ratings)
+    covary.observed: 3 cells of 2 rows and 3 features were seen
+    """
+    csr = matrix.tocsr()
+    if not csr.has_sorted_indices:
+        csr = csr.sorted_indices()
+    return Observed(csr)
+
+
+def rows_of(estimator, X, *, sample_weight=None, reset=False):
+    """Rows of X for this estimator.
+
+    With `reset` they decide about its features (`n_features_in_`, `feature_names_in_`), otherwise they must have them.
+    """
+    if isinstance(X, File):
+        return _file(estimator, X, sample_weight, reset)
+    if isinstance(X, Observed):
+        _features(estimator, None, X.shape[1], reset)
+        return _compressed(estimator, Rows.observed, X.matrix, sample_weight)
+    if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "iloc"):
+        rows = Rows.arrow(X, _weights(sample_weight))
+        _features(estimator, rows.names, rows.n_features, reset)
+        return rows
+    return _array(estimator, X, sample_weight, reset)
+
+
+def is_single(X):
+    """Whether X holds single precision, so that answers should too."""
+    return getattr(X, "dtype", None) == np.float32
+
+
+def _array(estimator, X, sample_weight, reset):
+    # The core looks for infinite cells while it works: a pass of its own for that would cost half a fit.
+    X = validate_data(
+        estimator, X, accept_sparse="csr", dtype=_REALS, ensure_all_finite=False, reset=reset
+    )
+    if sample_weight is not None:
+        # It would refuse zero weights if it were asked to; the core knows what to do with them.
+        sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if hasattr(X, "indptr"):
+        return _compressed(estimator, Rows.sparse, X, sample_weight)
+    if not X.flags.aligned:
+        X = X.copy()
+    return Rows.dense(X, _weights(sample_weight), _names(estimator))
+
+
+def _compressed(estimator, make, csr, sample_weight):
+    return make(
+        csr.indptr.astype(np.int64),
+        csr.indices.astype(np.uint32),
+        csr.data.astype(np.float64),
+        csr.shape[1],
+        _weights(sample_weight),
+        _names(estimator),
+    )
+
+
+def _file(estimator, file, sample_weight, reset):
+    if sample_weight is not None:
+        raise ValueError("the weights of a file are a column of it: covary.read(path, weights='column')")
+    names = file.feature_names if file.named else None
+    if reset:
+        _features(estimator, names, len(file.feature_names), reset)
+        return file.rows(None, estimator.n_threads)
+    # Like the command: the model's features are looked up by name, wherever they stand in the file.
+    return file.rows(_names(estimator) if file.named else None, estimator.n_threads)
+
+
+def _weights(sample_weight):
+    return None if sample_weight is None else np.ascontiguousarray(sample_weight, dtype=np.float64)
+
+
+def _names(estimator):
+    names = getattr(estimator, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]
+
+
+def _features(estimator, names, n_features, reset):
+    """What `validate_data` does, for rows that it does not know."""
+    if reset:
+        estimator.n_features_in_ = n_features
+        if names is not None:
+            estimator.feature_names_in_ = np.asarray(names, dtype=object)
+        elif hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+        return
+    if n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {n_features} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input"
+        )
+    expected = _names(estimator)
+    if names is not None and expected is not None and names != expected:
+        first = next(i for i, pair in enumerate(zip(names, expected)) if pair[0] != pair[1])
+        raise ValueError(
+            "The feature names should match those that were passed during fit: "
+            f"feature {first} is '{names[first]}' where '{expected[first]}' is expected"
+        )

@@ -1,0 +1,163 @@
+"""Classical PCA under scikit-learn's names."""
+
+from numbers import Integral
+
+from covary import _covary
+from covary._base import LinearGaussianEstimator, learned, seed_of
+
+# scikit-learn's names for what the core calls otherwise.
+_SOLVERS = {"full": "svd", "covariance_eigh": "eigen", "arpack": "krylov", "randomized": "krylov"}
+_MORE = 1e-12
+
+
+class PCA(LinearGaussianEstimator):
+    """Principal component analysis: scikit-learn's `PCA`, dropped in.
+
+    Constructor, attributes and meanings are scikit-learn's: an orthogonal projection, variances with divisor n − 1. What is
+    added: weights, rows with holes in every question, sparse matrices with every solver but "full", files larger than memory,
+    a `noise_variance_` that is right for fewer rows than features too, and the density that goes with the projection.
+
+    Parameters
+    ----------
+    n_components : int, float in (0, 1), "mle" or None
+        How many directions; or the share of the variance that they should explain; or as many as Minka's evidence speaks for; or
+        min(n, p).
+    copy : bool
+        Ignored: X is never changed.
+    whiten : bool
+        Scale the coordinates to unit variance.
+    svd_solver : {"auto", "full", "covariance_eigh", "arpack", "randomized", "eigen", "svd", "dual", "krylov"}
+        scikit-learn's names and the core's: "full" is "svd", "covariance_eigh" is "eigen", "arpack" and "randomized" are
+        "krylov", which is as accurate as the others.
+    tol : float
+        When "krylov" has converged; 0 is as far as double precision goes.
+    iterated_power, n_oversamples, power_iteration_normalizer
+        Ignored: "krylov" goes on until it has converged.
+    random_state : int, RandomState or None
+        Seed of the random start of "krylov".
+    n_threads : int or None
+        All cores by default. Results do not depend on it.
+    verbose : bool
+        Show progress.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (q, p)
+        Orthonormal rows, largest variance first; the entry of largest magnitude in each is positive.
+    explained_variance_ : ndarray of shape (q,)
+        Divisor n − 1.
+    explained_variance_ratio_ : ndarray of shape (q,)
+    singular_values_ : ndarray of shape (q,)
+        Of the centred rows.
+    mean_ : ndarray of shape (p,)
+    n_components_ : int
+    n_samples_ : int
+    noise_variance_ : float
+        Mean variance along the p − q directions left out, divisor n − 1.
+    loadings_ : ndarray of shape (p, q)
+        W of the density that goes with the projection.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (p,)
+    report_ : dict
+
+    Notes
+    -----
+    Weights count rows: variances are divided by their sum minus 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from covary import PCA
+    >>> X = np.array([[-1.0, -1], [-2, -1], [-3, -2], [1, 1], [2, 1], [3, 2]])
+    >>> pca = PCA(n_components=2).fit(X)
+    >>> pca.explained_variance_ratio_.round(4)
+    array([0.9924, 0.0076])
+    >>> pca.singular_values_.round(4)
+    array([6.3006, 0.5498])
+    """
+
+    singular_values_ = learned("singular_values", "ndarray of shape (q,): singular values of the centred rows.")
+    n_samples_ = learned("n_rows", "int: number of rows of positive weight.")
+
+    def __init__(
+        self,
+        n_components=None,
+        *,
+        copy=True,
+        whiten=False,
+        svd_solver="auto",
+        tol=0.0,
+        iterated_power="auto",
+        n_oversamples=10,
+        power_iteration_normalizer="auto",
+        random_state=None,
+        n_threads=None,
+        verbose=False,
+    ):
+        self.n_components = n_components
+        self.copy = copy
+        self.whiten = whiten
+        self.svd_solver = svd_solver
+        self.tol = tol
+        self.iterated_power = iterated_power
+        self.n_oversamples = n_oversamples
+        self.power_iteration_normalizer = power_iteration_normalizer
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    def _whitens(self):
+        return self.whiten
+
+    def _options(self, n_rows, n_features):
+        components, complete = self._components(n_rows, n_features)
+        return _covary.Options(
+            "pca",
+            components,
+            complete=complete,
+            solver=_SOLVERS.get(self.svd_solver, self.svd_solver),
+            tolerance=self.tol or None,
+            seed=0 if self.random_state is None else seed_of(self.random_state),
+            threads=self.n_threads,
+        )
+
+    def _components(self, n_rows, n_features):
+        """scikit-learn's limits on n_components, and what is asked of the core: n rows span n − 1 directions."""
+        if self.n_components == "mle":
+            return self._evidence_decides(n_rows, n_features), None
+        if n_rows is None:
+            return ("all" if self.n_components is None else self.n_components), None
+        limit = min(n_rows, n_features)
+        least, most = (1, limit - 1) if self.svd_solver == "arpack" else (0, limit)
+        q = most if self.n_components is None else self.n_components
+        if not isinstance(q, Integral):
+            # scikit-learn wants more than the share, the core at least the share: beyond rounding of the sums, the same.
+            return q + _MORE * (1.0 - q), None
+        name = "full" if self.svd_solver == "auto" else self.svd_solver
+        if self.svd_solver in ("arpack", "randomized") and not 1 <= q <= limit:
+            raise ValueError(
+                f"n_components={q} must be between 1 and min(n_samples, n_features)={limit} with "
+                f"svd_solver='{name}'"
+            )
+        if self.svd_solver == "arpack" and q == limit:
+            raise ValueError(
+                f"n_components={q} must be strictly less than min(n_samples, n_features)={limit} with "
+                "svd_solver='arpack'"
+            )
+        if not least <= q <= most:
+            raise ValueError(
+                f"n_components={q} must be between {least} and min(n_samples, n_features)={limit} with "
+                f"svd_solver='{name}'"
+            )
+        possible = min(n_rows - 1, n_features)
+        complete = int(q) if q > possible else None
+        if self.n_components is None and _SOLVERS.get(self.svd_solver, self.svd_solver) != "krylov":
+            return "all", complete  # fewer when there are holes
+        return min(int(q), max(possible, 1)), complete
+
+    def _evidence_decides(self, n_rows, n_features):
+        if self.svd_solver in ("arpack", "randomized"):
+            raise ValueError(f"n_components='mle' cannot be a string with svd_solver='{self.svd_solver}'")
+        if n_rows is not None and n_rows < n_features:
+            raise ValueError("n_components='mle' is only supported if n_samples >= n_features")
+        return "mle"

@@ -1,0 +1,143 @@
+"""Probabilistic PCA."""
+
+import numpy as np
+
+from covary import _covary
+from covary._base import LinearGaussianEstimator, seed_of
+
+
+class PPCA(LinearGaussianEstimator):
+    """Probabilistic PCA: x = W z + μ + ε, by maximum likelihood.
+
+    Each row is explained by q latent variables z ~ N(0, I) and noise ε of the same variance σ² in every feature. Where
+    rows are complete the answer is exact and in closed form [TB99]_; rows with holes (NaN) are fitted by maximum likelihood of
+    the cells that are there.
+
+    Parameters
+    ----------
+    n_components : int, float in (0, 1), "mle" or None
+        Number of latent variables q; or the share of the variance that they should explain; or as many as Minka's evidence
+        speaks for; or all that the data allow.
+    solver : {"auto", "eigen", "svd", "dual", "krylov", "em"}
+        How the answer is found; `report_` says which solver was chosen and why. All agree. Rows with holes need "em", which "auto"
+        finds by itself.
+    tol : float
+        When an iterative solver has converged: residuals for "krylov", nats per row left to gain for "em".
+    max_iter : int
+        Limit on its iterations; reaching it gives a ``ConvergenceWarning``.
+    random_state : int, RandomState or None
+        Seed of its random start.
+    n_threads : int or None
+        All cores by default. Results do not depend on it, to the last bit.
+    verbose : bool
+        Show progress.
+
+    Attributes
+    ----------
+    mean_ : ndarray of shape (p,)
+    loadings_ : ndarray of shape (p, q)
+        W. Equal to ``components_.T * sqrt(explained_variance_ - noise_variance_)``.
+    components_ : ndarray of shape (q, p)
+        Orthonormal rows, largest variance first; the entry of largest magnitude in each is positive.
+    explained_variance_ : ndarray of shape (q,)
+        Eigenvalues of the covariance with divisor n.
+    explained_variance_ratio_ : ndarray of shape (q,)
+    noise_variance_ : float
+    n_components_ : int
+    log_likelihood_ : float
+        Total over the rows.
+    n_iter_ : int
+    converged_ : bool
+    report_ : dict
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (p,)
+        When the rows had names.
+
+    References
+    ----------
+    .. [TB99] M. E. Tipping & C. M. Bishop (1999). Probabilistic principal component analysis. J. R. Statist. Soc. B 61.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from covary import PPCA
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.normal(size=(1000, 3)) @ rng.normal(size=(3, 10)) + 0.5 * rng.normal(size=(1000, 10))
+    >>> model = PPCA(3).fit(X)
+    >>> model.report_["solver"]
+    'eigen'
+    >>> bool(abs(model.noise_variance_ - 0.25) < 0.02)
+    True
+
+    Rows with holes are fitted, judged, projected, rebuilt and filled from the cells that are there:
+
+    >>> Y = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+    >>> model = PPCA(3).fit(Y)
+    >>> model.report_["solver"], model.converged_
+    ('em', True)
+    >>> filled, std = model.impute(Y, return_std=True)
+    >>> holes = np.isnan(Y)
+    >>> inside = np.abs(filled - X)[holes] < 1.96 * std[holes]
+    >>> bool(0.93 < inside.mean() < 0.97)
+    True
+    """
+
+    def __init__(
+        self,
+        n_components=None,
+        *,
+        solver="auto",
+        tol=1e-8,
+        max_iter=1000,
+        random_state=0,
+        n_threads=None,
+        verbose=False,
+    ):
+        self.n_components = n_components
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    def _options(self, n_rows, n_features):
+        return _covary.Options(
+            "ppca",
+            "all" if self.n_components is None else self.n_components,
+            solver=self.solver,
+            tolerance=self.tol,
+            max_iterations=self.max_iter,
+            seed=seed_of(self.random_state),
+            threads=self.n_threads,
+        )
+
+    @classmethod
+    def from_parameters(cls, *, mean, loadings, noise_variance):
+        """A fitted model from given numbers.
+
+        Parameters
+        ----------
+        mean : array-like of shape (p,)
+        loadings : array-like of shape (p, q)
+        noise_variance : float or array-like of shape (p,)
+            The same for every feature, or one for each.
+
+        Returns
+        -------
+        PPCA
+
+        Examples
+        --------
+        >>> from covary import PPCA
+        >>> model = PPCA.from_parameters(mean=[0, 0], loadings=[[3], [4]], noise_variance=1)
+        >>> model.get_covariance()
+        array([[10., 12.],
+               [12., 17.]])
+        >>> model.components_
+        array([[0.6, 0.8]])
+        """
+        mean = np.asarray(mean, dtype=np.float64)
+        loadings = np.asarray(loadings, dtype=np.float64)
+        noise = np.asarray(noise_variance, dtype=np.float64)
+        return cls._of(_covary.Model.given(mean, loadings, noise if noise.ndim else float(noise)))

@@ -1,0 +1,169 @@
+"""The one door: the interpreter's lock, Ctrl-C, progress, memory, forks."""
+
+import io
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+from support import low_rank
+
+import covary
+from covary._progress import Progress
+
+
+def script(text, *arguments, timeout=300):
+    """Runs Python code in a process of its own and gives what it prints."""
+    command = [sys.executable, "-c", textwrap.dedent(text), *map(str, arguments)]
+    environment = {**os.environ, "PYTHONPATH": os.path.dirname(__file__)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+LONG_FIT = """
+    import os, signal, threading, time
+    import numpy as np
+    import covary
+
+    X = np.random.default_rng(0).normal(size={shape})
+    sent = []
+
+    def press():
+        sent.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Timer({after}, press).start()
+    try:
+        {work}
+        print("done")
+    except KeyboardInterrupt:
+        print(time.perf_counter() - sent[0])
+"""
+
+
+@pytest.mark.parametrize(
+    "shape, work",
+    [
+        # One decomposition that cannot be stopped in the middle; passes that can; a question.
+        ((2500, 2500), "covary.PPCA(5, solver='svd').fit(X)"),
+        ((60_000, 300), "[covary.PPCA(5).fit(X) for _ in range(200)]"),
+        ((100_000, 50), "m = covary.PPCA(5).fit(X); [m.score_samples(X) for _ in range(2000)]"),
+    ],
+)
+def test_ctrl_c_ends_a_call_long_before_it_is_done(shape, work):
+    waited = script(LONG_FIT.format(shape=shape, after=1.0, work=work))
+    # A tenth of a second is usual; a busy machine may take longer, the fit itself takes far longer.
+    assert float(waited) < 2.0
+
+
+def test_python_runs_while_a_fit_does():
+    X = low_rank(40_000, 120, 5)
+    steps, stop = [0], threading.Event()
+
+    def count():
+        while not stop.is_set():
+            steps[0] += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    before = steps[0]
+    for _ in range(5):
+        covary.PPCA(5).fit(X)
+    counted = steps[0] - before
+    stop.set()
+    thread.join()
+    assert counted > 5
+
+
+def test_fits_in_two_threads_are_the_fits_one_after_the_other():
+    data = [low_rank(20_000, 40, 3, seed=seed) for seed in range(4)]
+    alone = [covary.PPCA(3).fit(X).loadings_ for X in data]
+    together = [None] * 4
+
+    def work(i):
+        together[i] = covary.PPCA(3).fit(data[i]).loadings_
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    for a, b in zip(alone, together):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_an_array_in_place_is_not_copied(order, dtype):
+    grown = script(
+        """
+        import resource, sys
+        import numpy as np
+        import covary
+
+        order, dtype = sys.argv[1:]
+        covary.PPCA(5).fit(np.random.default_rng(1).normal(size=(5000, 100)).astype(dtype))  # threads, libraries
+        X = np.empty((400_000, 100), dtype=dtype, order=order)
+        rng = np.random.default_rng(0)
+        for j in range(0, 100, 10):
+            X[:, j : j + 10] = rng.random((len(X), 10)) + j
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        covary.PPCA(5).fit(X)
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        print(grown * 1024 / X.nbytes)
+        """,
+        order,
+        dtype,
+    )
+    assert float(grown) < 0.05
+
+
+def test_a_forked_child_has_threads_of_its_own():
+    printed = script(
+        """
+        import os
+        from support import low_rank
+        import covary
+
+        X = low_rank(5000, 10, 2)
+        before = covary.PPCA(2).fit(X).noise_variance_
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if covary.PPCA(2).fit(X).noise_variance_ == before else 1)
+        print(os.waitpid(child, 0)[1])
+        """,
+        timeout=60,
+    )
+    assert printed.strip() == "0"
+
+
+def test_progress_is_one_line_that_moves():
+    stream = io.StringIO()
+    progress = Progress("PPCA", stream)
+    progress(500, 1000, None, None, None)
+    progress(1000, 1000, 3, -1234.5, 1e-7)
+    progress.close("1000 rows")
+    lines = stream.getvalue().split("\r")
+    assert "[###############...............] 500/1000 rows" in lines[1]
+    assert "iteration 3: objective -1234.5, change 1.0e-07" in lines[2]
+    assert lines[3].startswith("PPCA  1000 rows") and lines[3].endswith("\n")
+
+
+def test_verbose_tells_how_it_went(capsys):
+    covary.PPCA(2, verbose=True).fit(low_rank(500, 5, 2))
+    assert "PPCA  500 rows, 1 pass" in capsys.readouterr().err
+
+
+def test_an_error_in_the_progress_callback_ends_the_fit():
+    from covary import _covary
+
+    def broken(*_):
+        raise RuntimeError("no more paper")
+
+    X = np.random.default_rng(0).normal(size=(1500, 1500))
+    with pytest.raises(RuntimeError, match="no more paper"):
+        _covary.fit(_covary.Rows.dense(X), _covary.Options("ppca", 5, solver="svd"), broken)

@@ -1,0 +1,140 @@
+"""Files: rows that are read in parts, models that the command reads and writes, pickles."""
+
+import copy
+import os
+import pathlib
+import pickle
+import subprocess
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from support import low_rank
+
+import covary
+
+ROOT = pathlib.Path(__file__).parents[2]
+COMMAND = pathlib.Path(os.environ.get("COVARY_COMMAND", ROOT / "target/debug/covary"))
+
+
+@pytest.fixture
+def command():
+    if not COMMAND.exists():
+        pytest.skip(f"no command at {COMMAND}: cargo build -p covary-cli, or name one in COVARY_COMMAND")
+
+    def run(*arguments):
+        done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def X():
+    return low_rank(500, 7, 3)
+
+
+def csv(path, X, names="abcdefg"):
+    np.savetxt(path, X, delimiter=",", header=",".join(names), comments="", fmt="%.17g")
+    return path
+
+
+@pytest.mark.parametrize("kind", ["ppca", "pca"])
+def test_python_and_the_command_write_the_same_bytes(X, tmp_path, command, kind):
+    np.save(tmp_path / "x.npy", X)
+    command("fit", tmp_path / "x.npy", "-q", 3, "--model", kind, "-o", tmp_path / "command.covary", "--quiet")
+    estimator = covary.PPCA(3) if kind == "ppca" else covary.PCA(3)
+    for rows in (X, covary.read(tmp_path / "x.npy")):
+        estimator.fit(rows).save(tmp_path / "python.covary")
+        assert (tmp_path / "python.covary").read_bytes() == (tmp_path / "command.covary").read_bytes()
+    loaded = covary.load(tmp_path / "command.covary")
+    assert type(loaded) is type(estimator)
+    np.testing.assert_array_equal(loaded.transform(X), estimator.transform(X))
+    np.testing.assert_array_equal(loaded.explained_variance_, estimator.explained_variance_)
+
+
+def test_a_model_saved_by_python_serves_the_command(X, tmp_path, command):
+    import pandas as pd
+
+    data = csv(tmp_path / "x.csv", X)
+    model = covary.PPCA(2).fit(pd.DataFrame(X, columns=list("abcdefg")))
+    model.save(tmp_path / "m.covary")
+    out = command("transform", tmp_path / "m.covary", data)
+    table = np.genfromtxt(out.splitlines(), delimiter=",", skip_header=1)
+    np.testing.assert_array_equal(table, model.transform(X))
+    scores = command("score", tmp_path / "m.covary", data).splitlines()
+    column = scores[0].split(",").index("log_density")
+    table = np.genfromtxt(scores, delimiter=",", skip_header=1)[:, column]
+    np.testing.assert_array_equal(table, model.score_samples(X))
+
+
+@pytest.mark.parametrize("memory", [None, 16 << 20])
+def test_files_in_memory_and_in_parts(tmp_path, memory):
+    X = low_rank(200_000, 6, 2)
+    np.save(tmp_path / "x.npy", X)
+    rows = covary.read(tmp_path / "x.npy", memory=memory)
+    assert rows.n_rows == len(X)
+    ours, array = covary.PPCA(2).fit(rows), covary.PPCA(2).fit(X)
+    np.testing.assert_allclose(ours.get_covariance(), array.get_covariance(), rtol=1e-11)
+    np.testing.assert_allclose(ours.score_samples(rows), array.score_samples(X), rtol=1e-9)
+    if memory:
+        assert "one pass" in ours.report_["why"]
+        with pytest.raises(ValueError, match="it needs all rows in memory"):
+            covary.PPCA(2, solver="svd").fit(rows)
+
+
+def test_columns_of_a_file(X, tmp_path):
+    path = csv(tmp_path / "x.csv", X)
+    some = covary.read(path, columns=["c", "a"])
+    assert some.feature_names == ["c", "a"] and "500 rows, 2 features" in repr(some)
+    np.testing.assert_allclose(covary.PPCA(1).fit(some).mean_, X.mean(axis=0)[[2, 0]])
+    assert covary.read(path, drop=["b"]).feature_names == list("acdefg")
+    weighted = covary.PPCA(2).fit(covary.read(csv(tmp_path / "w.csv", np.abs(X)), weights="g"))
+    expected = covary.PPCA(2).fit(np.abs(X[:, :6]), sample_weight=np.abs(X[:, 6]))
+    np.testing.assert_allclose(weighted.get_covariance(), expected.get_covariance(), rtol=1e-11)
+    # A model finds its features by name, wherever they stand.
+    model = covary.PPCA(1).fit(some)
+    np.testing.assert_allclose(model.transform(covary.read(path)), model.transform(X[:, [2, 0]]), atol=1e-12)
+
+
+def test_compressed_files_pass_once(X, tmp_path):
+    import gzip
+
+    path = tmp_path / "x.csv.gz"
+    path.write_bytes(gzip.compress(csv(tmp_path / "x.csv", X).read_bytes()))
+    ours = covary.PPCA(2).fit(covary.read(path))
+    np.testing.assert_allclose(ours.get_covariance(), covary.PPCA(2).fit(X).get_covariance(), rtol=1e-11)
+
+
+def test_trouble_with_files_has_pythons_names(X, tmp_path):
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        covary.load(tmp_path / "nothing.covary")
+    with pytest.raises(FileNotFoundError):
+        covary.read(tmp_path / "nothing.csv")
+    with pytest.raises(IsADirectoryError):
+        (tmp_path / "x.csv").mkdir()
+        covary.read(tmp_path / "x.csv")
+    with pytest.raises(ValueError, match="tells no format"):
+        covary.read(tmp_path / "x.docx")
+    (tmp_path / "bad.covary").write_bytes(b"not a model")
+    with pytest.raises(ValueError, match="not a usable covary file"):
+        covary.load(tmp_path / "bad.covary")
+    (tmp_path / "text.csv").write_text("a,b\n1,2\n3,four\n5,6\n")
+    with pytest.raises((ValueError, OSError)):
+        covary.PPCA(2).fit(covary.read(tmp_path / "text.csv", columns=["a", "b"]))
+    with pytest.raises(OSError):
+        covary.PPCA(2).fit(X).save(tmp_path / "no such folder" / "m.covary")
+
+
+@pytest.mark.parametrize("make", [covary.PPCA, covary.PCA])
+def test_pickle_copy_and_clone(X, make):
+    fitted = make(2).fit(X)
+    parts = make(2).partial_fit(X[:200])
+    for again in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)):
+        np.testing.assert_array_equal(again.components_, fitted.components_)
+        np.testing.assert_array_equal(again.transform(X), fitted.transform(X))
+        assert again.report_ == fitted.report_
+    more = pickle.loads(pickle.dumps(parts)).partial_fit(X[200:])
+    np.testing.assert_allclose(more.get_covariance(), make(2).fit(X).get_covariance(), rtol=1e-11)
+    assert clone(fitted).get_params() == fitted.get_params() and not hasattr(clone(fitted), "mean_")

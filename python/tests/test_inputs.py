@@ -1,0 +1,140 @@
+"""The same rows in every form that people have them in."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+from support import low_rank
+
+import covary
+
+NAMES = [f"c{j}" for j in range(6)]
+
+
+@pytest.fixture(scope="module")
+def X():
+    return low_rank(200, 6, 2)
+
+
+@pytest.fixture(scope="module")
+def model(X):
+    return covary.PPCA(2).fit(X)
+
+
+class Capsule:
+    """Something of which nothing is known but that it speaks Arrow."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+def layouts(X):
+    wide = np.repeat(X, 3, axis=1)
+    backwards = np.ascontiguousarray(X[::-1, ::-1])
+    odd = np.zeros(len(X), dtype=[("pad", "i1"), ("x", "f8", X.shape[1])])
+    odd["x"] = X
+    yield "C", X
+    yield "Fortran", np.asfortranarray(X)
+    yield "every third column", wide[:, ::3]
+    yield "every other row", np.repeat(X, 2, axis=0)[::2]
+    yield "backwards", backwards[::-1, ::-1]
+    yield "not aligned", odd["x"]
+    yield "big-endian", X.astype(">f8")
+    yield "list", X.tolist()
+    yield "objects", X.astype(object)
+    yield "matrix of sparse kind", sparse.csr_array(X)
+
+
+def test_any_order_and_kind_of_array(X, model, tmp_path):
+    stored = np.memmap(tmp_path / "x", dtype=np.float64, mode="w+", shape=X.shape)
+    stored[:] = X
+    readonly = X.copy()
+    readonly.flags.writeable = False
+    for name, Y in [*layouts(X), ("memory map", stored), ("read-only", readonly)]:
+        ours = covary.PPCA(2).fit(Y)
+        np.testing.assert_allclose(ours.get_covariance(), model.get_covariance(), rtol=1e-11, err_msg=name)
+        np.testing.assert_allclose(ours.transform(Y), model.transform(X), atol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint16, np.bool_, np.float16, np.float32])
+def test_any_number_type(dtype):
+    X = np.maximum(np.random.default_rng(0).normal(size=(100, 4)) * 10, 0).astype(dtype)
+    ours, double = covary.PPCA(2).fit(X), covary.PPCA(2).fit(X.astype(float))
+    scale = double.get_covariance().max()
+    np.testing.assert_allclose(ours.get_covariance(), double.get_covariance(), atol=1e-6 * scale)
+
+
+def frames(X):
+    df = pd.DataFrame(X, columns=NAMES)
+    yield df
+    yield df.convert_dtypes()
+    yield pl.from_pandas(df)
+    yield pa.Table.from_pandas(df)
+    yield pa.table(df).to_reader()
+    yield Capsule(pa.Table.from_pandas(df))
+
+
+@pytest.mark.parametrize("which", range(6))
+def test_frames_keep_their_names(X, model, which):
+    ours = covary.PPCA(2).fit(list(frames(X))[which])
+    assert list(ours.feature_names_in_) == NAMES
+    np.testing.assert_allclose(ours.get_covariance(), model.get_covariance(), rtol=1e-12)
+    np.testing.assert_allclose(ours.transform(list(frames(X))[which]), model.transform(X), atol=1e-10)
+    np.testing.assert_allclose(ours.marginal(["c4", "c1"]).mean_, model.mean_[[4, 1]])
+
+
+@pytest.mark.parametrize("which", [0, 2, 3, 5])
+def test_a_frame_with_other_names_is_refused(X, which):
+    ours = covary.PPCA(2).fit(list(frames(X))[which])
+    other = pd.DataFrame(X, columns=[*NAMES[:5], "else"])
+    for frame in (other, pl.from_pandas(other), pa.Table.from_pandas(other)):
+        with pytest.raises(ValueError, match="feature names should match"):
+            ours.transform(frame)
+    with pytest.raises(ValueError, match="X has 5 features, but PPCA is expecting 6"):
+        ours.transform(pa.table({name: X[:, 0] for name in NAMES[:5]}))
+
+
+def test_nulls_are_holes(model):
+    columns = {name: [1.0, None, 3.0] for name in NAMES}
+    ints = {name: [1, None, 3] for name in NAMES}
+    expected = model.score_samples(np.array([[1.0] * 6, [np.nan] * 6, [3.0] * 6]))
+    assert expected[1] == 0.0
+    fitted = covary.PPCA.from_parameters(
+        mean=model.mean_, loadings=model.loadings_, noise_variance=model.noise_variance_
+    )
+    for table in (pa.table(columns), pa.table(ints), pl.DataFrame(columns), pl.DataFrame(ints), pd.DataFrame(columns)):
+        np.testing.assert_allclose(fitted.score_samples(table), expected, rtol=1e-12)
+    nullable = pd.DataFrame(ints, dtype="Int64")
+    np.testing.assert_allclose(fitted.score_samples(nullable), expected, rtol=1e-12)
+
+
+def test_columns_that_are_not_numbers_are_named(X):
+    table = pa.table({"a": X[:, 0], "word": ["x"] * len(X)})
+    with pytest.raises(ValueError, match="column 'word' is not numeric"):
+        covary.PPCA(1).fit(table)
+    with pytest.raises(ValueError, match="column 'rpm'"):
+        frame = pd.DataFrame(X, columns=[*NAMES[:5], "rpm"])
+        frame.loc[17, "rpm"] = np.inf
+        covary.PPCA(1).fit(frame)
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+def test_set_output(X, container):
+    frame = pd.DataFrame(X, columns=NAMES, index=np.arange(200) * 2)
+    out = covary.PPCA(2).set_output(transform=container).fit_transform(frame)
+    assert type(out).__module__.startswith(container) and list(out.columns) == ["ppca0", "ppca1"]
+    if container == "pandas":
+        assert list(out.index) == list(frame.index)
+
+
+def test_weights_beside_every_kind(X):
+    weights = np.arange(200) % 3
+    expected = covary.PPCA(2).fit(X, sample_weight=weights).get_covariance()
+    for table in [*list(frames(X)), sparse.csr_array(X), np.asfortranarray(X)]:
+        ours = covary.PPCA(2).fit(table, sample_weight=weights)
+        np.testing.assert_allclose(ours.get_covariance(), expected, rtol=1e-10)
