@@ -52,6 +52,11 @@ impl Fit {
         if is_moments(&flags.data) {
             check_no_columns(&flags)?;
         }
+        if flags.triples.is_some() && !matches!(flags.solver, flags::Solver::Auto | flags::Solver::Em) {
+            return Err(Failure::usage(
+                "--triples means that cells are missing, which only --solver em is for; leave --solver out",
+            ));
+        }
         set_threads(flags.running.threads);
         let budget = Budget::new(flags.memory);
         let start = flags.start.as_deref().map(Start::read).transpose()?;

@@ -112,7 +112,8 @@ pub(crate) struct Running {
 /// Fit a model to a table
 ///
 /// Without -q, the smallest number of components that explains 90 % of the variance is kept. Without -o, the summary is
-/// shown and the model is not kept.
+/// shown and the model is not kept. Cells may be missing (empty, NA, NaN, null): the model is then the one that makes the
+/// observed cells most likely, found in passes over the rows.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -172,10 +173,11 @@ pub(crate) struct Fit {
     /// Seed of the random start of the krylov solver
     #[arg(long, value_name = "S", default_value_t = 0, help_heading = "Running")]
     pub(crate) seed: u64,
-    /// Accuracy at which the krylov solver stops: residual relative to the largest variance [default: 1e-12]
+    /// When an iteration stops. em: log-likelihood per row that is left to gain [default: 1e-8]. krylov: residual relative
+    /// to the largest variance [default: 1e-12]
     #[arg(long, value_name = "X", value_parser = args::tolerance, help_heading = "Running")]
     pub(crate) tol: Option<f64>,
-    /// Most passes over the rows that the krylov solver may take [default: 200]
+    /// Most iterations of the em and krylov solvers [default: 1000]
     #[arg(long, value_name = "N", value_parser = args::positive, help_heading = "Running")]
     pub(crate) max_iter: Option<usize>,
 }

@@ -1,6 +1,7 @@
 //! Observed cells that are hidden at random, so that predictions of them can be compared with what they are.
 
 use covary::data::{Cells, Chunk, Observed, Order, RowSource, map_chunks};
+use covary::error::Cell;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -29,7 +30,7 @@ impl Hiding {
     pub(crate) fn new(source: &dyn RowSource, share: f64, seed: u64) -> covary::Result<Self> {
         let p = source.n_features();
         let draws = Self { share, seed, spared: vec![false; p], means: vec![], observed: 0, empty: vec![] };
-        let parts = map_chunks(source, |chunk| Ok(Counts::of(&draws, chunk)))?;
+        let parts = map_chunks(source, |chunk| Counts::of(&draws, chunk))?;
         let mut all = Counts::new(p);
         parts.iter().for_each(|part| all.merge(part));
         let mean = |j: usize| if all.left[j] > 0 { all.sums[j] / all.left[j] as f64 } else { f64::NAN };
@@ -110,10 +111,14 @@ impl Counts {
         Self { observed: vec![0; p], left: vec![0; p], sums: vec![0.0; p] }
     }
 
-    fn of(hiding: &Hiding, chunk: &Chunk<'_>) -> Self {
-        let mut counts = Self::new(chunk.ncols());
+    fn of(hiding: &Hiding, chunk: &Chunk<'_>) -> covary::Result<Self> {
+        let (mut counts, mut infinite) = (Self::new(chunk.ncols()), None);
         for i in 0..chunk.nrows() {
-            hiding.for_each(chunk.first_row() + i, &row(chunk, i), |j, value, hidden| {
+            let row_index = chunk.first_row() + i;
+            hiding.for_each(row_index, &row(chunk, i), |j, value, hidden| {
+                if value.is_infinite() {
+                    infinite.get_or_insert((value, Cell { row: row_index, column: j, name: None }));
+                }
                 counts.observed[j] += 1;
                 if !hidden {
                     counts.left[j] += 1;
@@ -121,7 +126,10 @@ impl Counts {
                 }
             });
         }
-        counts
+        match infinite {
+            Some((value, cell)) => Err(covary::Error::Infinite { value, cell }),
+            None => Ok(counts),
+        }
     }
 
     fn merge(&mut self, other: &Self) {

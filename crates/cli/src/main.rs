@@ -1,4 +1,4 @@
-//! The `covary` command: fit, transform, reconstruct, score and sample latent-variable models of tables of numbers.
+//! The `covary` command: fit, transform, reconstruct, impute, score and sample latent-variable models of tables of numbers.
 #![forbid(unsafe_code)]
 
 mod args;

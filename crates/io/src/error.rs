@@ -346,6 +346,18 @@ pub enum Error {
         /// A feature of the model that is like it.
         nearest: Option<String>,
     },
+    /// Text where a triple should have a number.
+    #[error(
+        "{place}, column '{column}': '{text}' is not a number; correct it or, if it is unknown, leave it empty"
+    )]
+    BadValue {
+        /// Where.
+        place: Place,
+        /// The column.
+        column: String,
+        /// What stands there.
+        text: String,
+    },
     /// A cell that two triples give.
     #[error(
         "{}: rows {first} and {second} both say what '{row}' has for '{column}'; keep one of them, or their mean",

@@ -173,7 +173,7 @@ impl Reading {
         let Self { reader, row, item, value } = self;
         let mut seen = Seen::default();
         for batch in reader.batches() {
-            let batch = batch?;
+            let batch = batch.map_err(no_number)?;
             let first = batch.chunk.first_row();
             let (rows, items) = (row.texts(&batch.carried)?, item.texts(&batch.carried)?);
             for i in 0..batch.chunk.nrows() {
@@ -192,6 +192,14 @@ impl Reading {
 fn in_two_roles(path: &Path, value: &Selection, error: Error) -> Error {
     match error {
         Error::NoFeatures { .. } => Error::ColumnTwice { path: path.into(), column: value.to_string() },
+        error => error,
+    }
+}
+
+/// The column of values cannot be left out.
+fn no_number(error: Error) -> Error {
+    match error {
+        Error::NotANumber { place, column, text } => Error::BadValue { place, column, text },
         error => error,
     }
 }

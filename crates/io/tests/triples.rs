@@ -121,7 +121,7 @@ fn what_is_wrong_is_named() {
         |text: &str, words: &[&str]| words.iter().for_each(|w| assert!(text.contains(w), "{w}: {text}"));
     says(&text("a,x,1\nb,x,2\na,x,3\n", "u,i,v"), &["rows 1 and 3", "'a'", "'x'", "keep one"]);
     says(&text("1,x,1\n2,x,2\n1.0,x,3\n", "u,i,v"), &["rows 1 and 3", "'1'", "'x'"]);
-    says(&text("a,x,1\nb,x,2\nc,x,two\n", "u,i,v"), &["row 3 (line 4)", "'v'", "'two'"]);
+    says(&text("a,x,1\nb,x,2\nc,x,two\n", "u,i,v"), &["row 3 (line 4)", "'v'", "'two'", "leave it empty"]);
     says(&text("a,x,1\nb,x,-inf\n", "u,i,v"), &["row 2 (line 3)", "'v'", "infinite"]);
     says(&text("a,x,1\n ,x,2\n", "u,i,v"), &["row 2", "'u'", "empty"]);
     says(&text("a,1,1\nb,NA,2\n", "u,i,v"), &["row 2", "'i'", "empty"]);

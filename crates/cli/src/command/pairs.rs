@@ -47,7 +47,7 @@ pub(super) fn run(args: &Question, file: &Path, std: bool) -> Result<Code> {
     drop(progress);
     if strangers > 0 {
         args.console.note(&format!(
-            "{strangers} of {} ask about somebody whom {} do not have: those get the mean",
+            "{strangers} of {} ask about an id that {} does not have: those get the mean",
             count(all, "pair"),
             file_name(&args.data)
         ));

@@ -74,6 +74,13 @@ fn every_source_gives_the_same_model() {
         close(number(&told, "log_likelihood"), number(&expected, "log_likelihood"), 1e-9);
         close(number(&told, "noise_variance"), number(&expected, "noise_variance"), 1e-5);
     }
+    let held_out = |args: &[&str]| {
+        place.json(&[&["impute"], args, &["--holdout", "0.05", "-q", "2", "--json"]].concat())
+    };
+    let (large, small) =
+        (held_out(&["x.csv", "--memory", "1G"]), held_out(&["x.parquet", "--memory", "16M"]));
+    assert_eq!(large["hidden"], small["hidden"]);
+    close(number(&small, "rmse"), number(&large, "rmse"), 1e-6);
     let output = place.shell("covary fit - --memory 16M -q 2 < x.csv");
     check_failure(&["-"], &output, 2, &["standard input", "only once", "--memory"]);
     let told = fit(&place, &["x.csv", "-q", "2", "--memory", "1G", "--threads", "1"]);
@@ -161,6 +168,11 @@ fn bad_input_among_holes() {
     x[(33, 1)] = f64::INFINITY;
     table_of(&place, "x.npy", &x);
     place.fails(&["fit", "x.npy", "-q", "1"], 3, &["'x.npy'", "row 34", "'x2'", "inf"]);
+    place.fails(
+        &["impute", "x.npy", "--holdout", "0.9", "-q", "1"],
+        3,
+        &["'x.npy'", "row 34", "'x2'", "inf"],
+    );
     table_of(&place, "h.csv", &rows_with_holes(50, 3, 0.2, 1));
     for solver in ["eigen", "svd", "dual", "krylov"] {
         place.fails(
@@ -176,6 +188,7 @@ fn bad_input_among_holes() {
     };
     triples("1,a,1\n2,a,2\n1,a,3\n", 3, &["rows 1 and 3", "'1'", "'a'"]);
     triples("1,1,1\n2,-1,2\n", 3, &["row 2", "'i'", "'-1'"]);
+    place.fails(&["fit", "t.csv", "--triples", "u,i,v", "--solver", "eigen"], 2, &["--triples", "em"]);
     triples("1,1,1\n2,1.5,2\n", 3, &["row 2", "'i'", "'1.5'"]);
     assert_eq!(place.run(&["fit", "t.csv", "-q", "1", "--triples", "u,i"]).status.code(), Some(2));
 }
