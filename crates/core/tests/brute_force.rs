@@ -4,7 +4,7 @@
 mod common;
 
 use common::*;
-use covary::data::Rows;
+use covary::data::{Observed, Rows};
 use covary::linalg::Mat;
 use covary::model::{LinearGaussian, Noise, Reconstruction};
 use proptest::prelude::*;
@@ -26,6 +26,11 @@ fn case(seed: u64, p: usize, q: usize, diagonal: bool) -> (LinearGaussian, Mat<f
         }
     }
     (model, x)
+}
+
+/// The same rows as a table with NaN in the holes, and as a list of the cells that were seen.
+fn sources<'a>(x: &'a Mat<f64>, lists: &'a Observed<'_>) -> [Rows<'a>; 2] {
+    [x.into(), lists.into()]
 }
 
 fn observed(x: &Mat<f64>, i: usize) -> Vec<usize> {
@@ -71,29 +76,35 @@ proptest! {
     #[test]
     fn log_density_and_mahalanobis(seed: u64, p in 1usize..8, extra in 0usize..9, diagonal: bool) {
         let (model, x) = case(seed, p, extra % (p + 1), diagonal);
-        let density = model.log_density(&x).unwrap();
-        let distance = model.mahalanobis(&x).unwrap();
         let dense = Dense::of(&model);
-        for i in 0..x.nrows() {
-            let features = observed(&x, i);
-            let (part, row) = (dense.marginal(&features), cells(&x, i, &features));
-            close(density[i], part.log_density(&row), TOLERANCE * (1.0 + density[i].abs()), ("density", i));
-            close(distance[i], part.mahalanobis(&row), TOLERANCE * (1.0 + distance[i]), ("distance", i));
+        let lists = stored(&x);
+        for rows in sources(&x, &lists) {
+            let density = model.log_density(&rows).unwrap();
+            let distance = model.mahalanobis(&rows).unwrap();
+            for i in 0..x.nrows() {
+                let features = observed(&x, i);
+                let (part, row) = (dense.marginal(&features), cells(&x, i, &features));
+                close(density[i], part.log_density(&row), TOLERANCE * (1.0 + density[i].abs()), ("density", i));
+                close(distance[i], part.mahalanobis(&row), TOLERANCE * (1.0 + distance[i]), ("distance", i));
+            }
+            assert_eq!(density[x.nrows() - 1].to_bits(), 0, "an empty row says nothing");
         }
-        close(density[x.nrows() - 1], 0.0, 1e-14 * p as f64, "an empty row");
     }
 
     #[test]
     fn posterior(seed: u64, p in 1usize..8, extra in 0usize..9, diagonal: bool) {
         let (model, x) = case(seed, p, extra % (p + 1), diagonal);
-        let posterior = model.posterior(&x).unwrap();
-        let means = model.latent_mean(&x).unwrap();
-        close_matrix(&means, &posterior.mean, 0.0, "two doors");
-        for i in 0..x.nrows() {
-            let features = observed(&x, i);
-            let (mean, covariance) = dense_posterior(&model, &features, &cells(&x, i, &features));
-            close_all(&row(&posterior.mean, i), &mean, TOLERANCE, ("mean", i));
-            close_matrix(&posterior.covariance.of(i).to_owned(), &covariance, TOLERANCE, ("covariance", i));
+        let lists = stored(&x);
+        for rows in sources(&x, &lists) {
+            let posterior = model.posterior(&rows).unwrap();
+            let means = model.latent_mean(&rows).unwrap();
+            close_matrix(&means, &posterior.mean, 0.0, "two doors");
+            for i in 0..x.nrows() {
+                let features = observed(&x, i);
+                let (mean, covariance) = dense_posterior(&model, &features, &cells(&x, i, &features));
+                close_all(&row(&posterior.mean, i), &mean, TOLERANCE, ("mean", i));
+                close_matrix(&posterior.covariance.of(i).to_owned(), &covariance, TOLERANCE, ("covariance", i));
+            }
         }
     }
 
@@ -145,30 +156,33 @@ proptest! {
     fn reconstruction(seed: u64, p in 1usize..8, extra in 0usize..9, diagonal: bool) {
         let q = extra % (p + 1);
         let (model, x) = case(seed, p, q, diagonal);
-        let posterior = model.reconstruct(&x, Reconstruction::Posterior).unwrap();
-        let orthogonal = model.reconstruct(&x, Reconstruction::Orthogonal).unwrap();
-        for i in 0..x.nrows() {
-            let features = observed(&x, i);
-            let (z, _) = dense_posterior(&model, &features, &cells(&x, i, &features));
-            let decode = |z: &[f64], j: usize| {
-                model.mean()[j] + (0..q).map(|k| model.loadings()[(j, k)] * z[k]).sum::<f64>()
-            };
-            for j in 0..p {
-                close(posterior[(i, j)], decode(&z, j), TOLERANCE, ("posterior", i, j));
-            }
-            // The shortest z that minimises |Ψ^-½ (x − μ − W z)| over the observed cells.
-            let (u, s, v) = plane(&model, &features);
-            let e: Vec<f64> = features
-                .iter()
-                .map(|&j| (x[(i, j)] - model.mean()[j]) / model.noise().of(j).sqrt())
-                .collect();
-            let along = |r: usize| (0..e.len()).map(|a| u[(a, r)] * e[a]).sum::<f64>() / s[r];
-            let z: Vec<f64> = (0..q).map(|k| (0..s.len()).map(|r| v[(k, r)] * along(r)).sum()).collect();
-            let condition = s.first().map_or(1.0, |first| first / s[s.len() - 1]);
-            let size = 1.0 + z.iter().fold(0.0, |a: f64, b| a.max(b.abs()));
-            let tolerance = TOLERANCE.max(1e-14 * condition * condition) * size;
-            for j in 0..p {
-                close(orthogonal[(i, j)], decode(&z, j), tolerance, ("orthogonal", i, j, condition));
+        let lists = stored(&x);
+        for rows in sources(&x, &lists) {
+            let posterior = model.reconstruct(&rows, Reconstruction::Posterior).unwrap();
+            let orthogonal = model.reconstruct(&rows, Reconstruction::Orthogonal).unwrap();
+            for i in 0..x.nrows() {
+                let features = observed(&x, i);
+                let (z, _) = dense_posterior(&model, &features, &cells(&x, i, &features));
+                let decode = |z: &[f64], j: usize| {
+                    model.mean()[j] + (0..q).map(|k| model.loadings()[(j, k)] * z[k]).sum::<f64>()
+                };
+                for j in 0..p {
+                    close(posterior[(i, j)], decode(&z, j), TOLERANCE, ("posterior", i, j));
+                }
+                // The shortest z that minimises |Ψ^-½ (x − μ − W z)| over the observed cells.
+                let (u, s, v) = plane(&model, &features);
+                let e: Vec<f64> = features
+                    .iter()
+                    .map(|&j| (x[(i, j)] - model.mean()[j]) / model.noise().of(j).sqrt())
+                    .collect();
+                let along = |r: usize| (0..e.len()).map(|a| u[(a, r)] * e[a]).sum::<f64>() / s[r];
+                let z: Vec<f64> = (0..q).map(|k| (0..s.len()).map(|r| v[(k, r)] * along(r)).sum()).collect();
+                let condition = s.first().map_or(1.0, |first| first / s[s.len() - 1]);
+                let size = 1.0 + z.iter().fold(0.0, |a: f64, b| a.max(b.abs()));
+                let tolerance = TOLERANCE.max(1e-14 * condition * condition) * size;
+                for j in 0..p {
+                    close(orthogonal[(i, j)], decode(&z, j), tolerance, ("orthogonal", i, j, condition));
+                }
             }
         }
     }
@@ -176,30 +190,33 @@ proptest! {
     #[test]
     fn outliers(seed: u64, p in 1usize..8, extra in 0usize..9, diagonal: bool) {
         let (model, x) = case(seed, p, extra % (p + 1), diagonal);
-        let found = model.outliers(&x).unwrap();
-        let (t2, spe) = model.t2_spe(&x).unwrap();
-        assert_eq!((bits(&t2), bits(&spe)), (bits(&found.t2), bits(&found.spe)));
-        let dense = Dense::of(&model);
-        for i in 0..x.nrows() {
-            let features = observed(&x, i);
-            let root = |a: usize| model.noise().of(features[a]).sqrt();
-            let e: Vec<f64> =
-                (0..features.len()).map(|a| (x[(i, features[a])] - model.mean()[features[a]]) / root(a)).collect();
-            let (u, s, _) = plane(&model, &features);
-            let condition = s.first().map_or(1.0, |first| first / s[s.len() - 1]);
-            let tolerance = TOLERANCE.max(1e-14 * condition * condition);
-            // Within the plane the scaled deviation uᵀe has variance s² + 1; beyond it nothing is left but noise.
-            let scores: Vec<f64> =
-                (0..s.len()).map(|r| (0..e.len()).map(|a| u[(a, r)] * e[a]).sum()).collect();
-            let expected_t2: f64 = scores.iter().zip(&s).map(|(t, s)| t * t / (s * s + 1.0)).sum();
-            let rest = |a: usize| e[a] - (0..s.len()).map(|r| u[(a, r)] * scores[r]).sum::<f64>();
-            let expected_spe: f64 = (0..e.len()).map(|a| (rest(a) * root(a)).powi(2)).sum();
-            close(found.t2[i], expected_t2, tolerance * (1.0 + expected_t2), ("T²", i));
-            close(found.spe[i], expected_spe, tolerance * (1.0 + expected_spe), ("SPE", i));
-            let k = features.len();
-            let part = dense.marginal(&features);
-            let distance = part.mahalanobis(&cells(&x, i, &features));
-            relative(found.p_value[i], chi_squared_tail(distance, k), 1e-8, ("p-value", i, k, distance));
+        let lists = stored(&x);
+        for rows in sources(&x, &lists) {
+            let found = model.outliers(&rows).unwrap();
+            let (t2, spe) = model.t2_spe(&rows).unwrap();
+            assert_eq!((bits(&t2), bits(&spe)), (bits(&found.t2), bits(&found.spe)));
+            let dense = Dense::of(&model);
+            for i in 0..x.nrows() {
+                let features = observed(&x, i);
+                let root = |a: usize| model.noise().of(features[a]).sqrt();
+                let e: Vec<f64> =
+                    (0..features.len()).map(|a| (x[(i, features[a])] - model.mean()[features[a]]) / root(a)).collect();
+                let (u, s, _) = plane(&model, &features);
+                let condition = s.first().map_or(1.0, |first| first / s[s.len() - 1]);
+                let tolerance = TOLERANCE.max(1e-14 * condition * condition);
+                // Within the plane the scaled deviation uᵀe has variance s² + 1; beyond it nothing is left but noise.
+                let scores: Vec<f64> =
+                    (0..s.len()).map(|r| (0..e.len()).map(|a| u[(a, r)] * e[a]).sum()).collect();
+                let expected_t2: f64 = scores.iter().zip(&s).map(|(t, s)| t * t / (s * s + 1.0)).sum();
+                let rest = |a: usize| e[a] - (0..s.len()).map(|r| u[(a, r)] * scores[r]).sum::<f64>();
+                let expected_spe: f64 = (0..e.len()).map(|a| (rest(a) * root(a)).powi(2)).sum();
+                close(found.t2[i], expected_t2, tolerance * (1.0 + expected_t2), ("T²", i));
+                close(found.spe[i], expected_spe, tolerance * (1.0 + expected_spe), ("SPE", i));
+                let k = features.len();
+                let part = dense.marginal(&features);
+                let distance = part.mahalanobis(&cells(&x, i, &features));
+                relative(found.p_value[i], chi_squared_tail(distance, k), 1e-8, ("p-value", i, k, distance));
+            }
         }
     }
 

@@ -167,7 +167,7 @@ fn standardise_observed(x: &mut Mat<f64>) {
     }
 }
 
-/// More features than rows: the values of `tests/tools/observed_ml.py` (SciPy's L-BFGS on the dense gradient, five starts).
+/// More features than rows: the values of `tests/tools/observed_ml.py` (SciPy's L-BFGS on the dense gradient, two starts).
 #[test]
 fn more_features_than_rows() {
     let expected: serde_json::Value = serde_json::from_str(include_str!("tools/observed_ml.json")).unwrap();

@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
 
-use covary::data::{Block, Cells, Chunk, Table};
+use covary::data::{Block, Cells, Chunk, Observed, Table};
 use covary::linalg::{Mat, MatRef};
 use covary::model::{LinearGaussian, Noise};
 use faer::Side;
@@ -275,6 +275,12 @@ pub fn row(x: &Mat<f64>, i: usize) -> Vec<f64> {
 
 pub fn table(x: &Mat<f64>) -> Table<'_> {
     Table::new(Cells::F64(Block::View(x.as_ref())))
+}
+
+/// The same rows as a list of the cells that are not NaN.
+pub fn stored(x: &Mat<f64>) -> Observed<'static> {
+    let cells = (0..x.nrows()).flat_map(|i| (0..x.ncols()).map(move |j| (i, j, x[(i, j)])));
+    Observed::from_triples(x.nrows(), x.ncols(), cells).unwrap()
 }
 
 pub fn chunk_of(x: MatRef<'_, f64>, first: usize) -> Chunk<'_> {
