@@ -38,8 +38,16 @@ $(VENV)/ready: pyproject.toml
 bench: ## fits against the physical work they contain, in one run
 	cargo bench -p covary --bench foundation --bench holes
 
-compare: ## the Python package and its peers side by side, in one run (QUICK=1 for small sizes)
-	bash bench/compare.sh $(if $(QUICK),--quick)
+compare: $(VENV)-bench/ready ## the Python package and its peers side by side, in one run (QUICK=1 for small sizes)
+	$(VENV)-bench/bin/maturin build --release --out target/wheels-release
+	$(VENV)-bench/bin/pip install --quiet --force-reinstall --no-deps target/wheels-release/*.whl
+	$(VENV)-bench/bin/python bench/compare.py $(if $(QUICK),--quick)
+
+$(VENV)-bench/ready:
+	$(PYTHON) -m venv $(VENV)-bench
+	$(VENV)-bench/bin/pip install --quiet maturin numpy scikit-learn scipy pandas
+	for peer in ppca-rs ppca-py vbpca-py; do $(VENV)-bench/bin/pip install --quiet $$peer || echo "without $$peer"; done
+	touch $@
 
 large: ## files larger than the memory they may take (writes about 10 GB; SIZE=1 for 1 GB each)
 	cargo build --release -p covary-cli
@@ -50,4 +58,4 @@ install: ## the command, into cargo's bin folder
 
 clean: ## what the build and the demo made
 	cargo clean
-	rm -rf covary-demo $(VENV)
+	rm -rf covary-demo $(VENV) $(VENV)-bench

@@ -1,10 +1,17 @@
-"""Every example in a docstring runs."""
+"""Every example in a docstring or in the README runs."""
 
 import doctest
 import importlib
+import pathlib
 import pkgutil
+import re
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
+from scipy import sparse
+from support import low_rank, punched
 
 import covary
 
@@ -15,3 +22,21 @@ MODULES = ["covary"] + [f"covary.{module.name}" for module in pkgutil.iter_modul
 def test_examples(name):
     result = doctest.testmod(importlib.import_module(name))
     assert result.failed == 0
+
+
+def test_the_readme(tmp_path, monkeypatch):
+    text = (pathlib.Path(__file__).parents[2] / "README.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, re.S)
+    assert len(blocks) >= 2
+    monkeypatch.chdir(tmp_path)
+    X = low_rank(400, 10, 5)
+    pa.parquet.write_table(pa.table({f"c{j}": X[:, j] for j in range(10)}), "larger than memory.parquet")
+    given = {
+        "X": punched(X, 0.1),
+        "ratings": sparse.csr_array(np.where(np.random.default_rng(0).random(X.shape) < 0.8, X, 0.0)),
+        "monday": X[:100],
+        "tuesday": X[100:200],
+        "elsewhere": covary.PPCA(5).partial_fit(X[200:]),
+    }
+    for block in blocks:
+        exec(block, given)
