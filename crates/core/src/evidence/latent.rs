@@ -11,11 +11,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Accumulator;
-use super::masked::{MaskedBlock, for_each_masked};
+use super::holey::{FeatureLoadings, HoleyRows};
+use super::listed::ListedRows;
+use super::masked::for_each_masked;
 use super::moments::check_features;
 use crate::data::{Cells, Chunk, ObservedRows, Real, with_view};
 use crate::error::{Error, Result};
-use crate::linalg::{Lanes, Mat, MatRef, add_product, packed, packed_len, pair_products, set_product};
+use crate::linalg::{Lanes, Mat, MatRef, packed, packed_len};
 
 /// Rows of observed cells that are worked on together.
 const LANES: usize = 64;
@@ -24,10 +26,9 @@ const LANES: usize = 64;
 #[derive(Debug, Clone, PartialEq)]
 pub struct LatentParameters {
     mean: Vec<f64>,
-    loadings: Mat<f64>, // Wᵀ (q × p): those of a feature side by side
+    loadings: FeatureLoadings,
     noise: f64,
-    pairs: Mat<f64>, // packed wⱼwⱼᵀ (q(q+1)/2 × p)
-    unit: f64,       // cells are divided by it: a power of two, which rounds nothing
+    unit: f64, // cells are divided by it: a power of two, which rounds nothing
 }
 
 impl LatentParameters {
@@ -50,8 +51,7 @@ impl LatentParameters {
 
     /// The same with cells, loadings and √noise in multiples of a unit, so that squares stay in range; the mean is not.
     pub(crate) fn in_units(mean: Vec<f64>, loadings: Mat<f64>, noise: f64, unit: f64) -> Self {
-        let pairs = pair_products(loadings.as_ref());
-        Self { mean, loadings, noise, pairs, unit }
+        Self { mean, loadings: FeatureLoadings::new(loadings), noise, unit }
     }
 
     /// The same with at least so much noise, in units.
@@ -67,7 +67,7 @@ impl LatentParameters {
 
     /// q.
     pub fn n_latent(&self) -> usize {
-        self.loadings.nrows()
+        self.loadings.q()
     }
 
     /// μ.
@@ -77,12 +77,12 @@ impl LatentParameters {
 
     /// Wᵀ (q × p), in units.
     pub(crate) fn loadings_transposed(&self) -> MatRef<'_, f64> {
-        self.loadings.as_ref()
+        self.loadings.a.as_ref()
     }
 
     /// W (p × q).
     pub fn loadings(&self) -> Mat<f64> {
-        Mat::from_fn(self.n_features(), self.n_latent(), |i, j| self.loadings[(j, i)] * self.unit)
+        Mat::from_fn(self.n_features(), self.n_latent(), |i, j| self.loadings.a[(j, i)] * self.unit)
     }
 
     /// σ².
@@ -188,63 +188,82 @@ impl Latent {
         let factor = vec![1.0 / parameters.unit; parameters.n_features()];
         let rows = (0..view.nrows()).filter(|i| weights.is_none_or(|w| w[*i] > 0.0));
         for_each_masked(view, rows, &parameters.mean, &factor, |block| {
-            self.add(&parameters, &DenseRows { block, parameters: &parameters }, weights);
+            self.add(&parameters, block, &weights_of(weights, &block.rows));
             Ok(())
         })
     }
 
-    fn add_observed(&mut self, rows: ObservedRows<'_>, weights: Option<&[f64]>) {
+    fn add_observed(&mut self, cells: ObservedRows<'_>, weights: Option<&[f64]>) {
         let parameters = Arc::clone(&self.parameters);
-        let counts = |i: &usize| !rows.row(*i).0.is_empty() && weights.is_none_or(|w| w[*i] > 0.0);
-        let counted: Vec<usize> = (0..rows.shape().0).filter(counts).collect();
+        let root = vec![parameters.unit; parameters.n_features()];
+        let counts = |i: &usize| !cells.row(*i).0.is_empty() && weights.is_none_or(|w| w[*i] > 0.0);
+        let counted: Vec<usize> = (0..cells.shape().0).filter(counts).collect();
         for part in counted.chunks(LANES) {
-            self.add(&parameters, &SparseRows::new(rows, part, &parameters), weights);
+            let rows = ListedRows::new(cells, part.iter().copied(), &parameters.mean, &root);
+            self.add(&parameters, &rows, &weights_of(weights, part));
         }
     }
 
     /// The expectation step of some rows.
-    fn add(&mut self, parameters: &LatentParameters, rows: &impl HoleyRows, weights: Option<&[f64]>) {
-        let (q, noise) = (parameters.n_latent(), parameters.noise);
-        let weight = |at: usize| weights.map_or(1.0, |w| w[rows.row(at)]);
-        let factors = Lanes::new(rows.grams(), q, noise); // of each pattern
+    fn add(&mut self, parameters: &LatentParameters, rows: &impl HoleyRows, weights: &[f64]) {
+        let (q, noise, loadings) = (parameters.n_latent(), parameters.noise, &parameters.loadings);
+        let factors = Lanes::new(rows.grams(loadings), q, noise); // of each pattern
+        let z = factors.solved(rows.pattern(), &rows.projections(loadings)); // (rows × q)
         let covariance = factors.inverse(noise);
-        let log_det = factors.log_det();
-        let mut z = rows.projections(); // (rows × q)
-        if rows.all_different() {
-            factors.solve(&mut z);
-        } else {
-            factors.select(rows.patterns()).solve(&mut z);
-        }
-        let squares = rows.squared_residuals(z.as_ref());
-        let mut second = Mat::zeros(log_det.len(), packed_len(q + 1)); // Σ w E[(z, 1)(z, 1)ᵀ] of each pattern
-        let mut first = Mat::zeros(q + 1, squares.len()); // w (z, 1)
-        let mut determined = vec![q as f64; log_det.len()];
-        (0..q).for_each(|i| {
-            determined.iter_mut().zip(covariance.col_as_slice(packed(i, i))).for_each(|(d, c)| *d -= c);
-        });
-        let mut of_pattern = vec![0.0; log_det.len()];
-        for (at, square) in squares.iter().enumerate() {
-            let (w, pattern) = (weight(at), rows.patterns()[at]);
-            let cells = rows.observed(pattern) as f64;
-            let length: f64 = (0..q).map(|i| z[(at, i)] * z[(at, i)]).sum();
-            let free = (cells - q as f64) * noise.ln() + log_det[pattern];
-            let density = -0.5 * (cells * TAU.ln() + free + square / noise + length);
-            self.totals.log_likelihood += w * density;
-            self.totals.squares += w * square;
-            self.totals.determined += w * determined[pattern];
-            self.totals.cells += w * cells;
-            self.totals.weight += w;
-            of_pattern[pattern] += w;
-            let first = first.col_as_slice_mut(at);
-            (0..q).for_each(|i| first[i] = w * z[(at, i)]);
-            first[q] = w;
-        }
+        let squares = rows.squared_residuals(loadings, &z, None);
+        let of_pattern =
+            self.totals.add(parameters, rows, weights, (&factors.log_det(), &covariance), (&z, &squares));
+        // w (z, 1) of each row (q + 1 × rows), and Σ w E[(z, 1)(z, 1)ᵀ] of each pattern (patterns × packed)
+        let first =
+            Mat::from_fn(
+                q + 1,
+                weights.len(),
+                |i, at| if i < q { weights[at] * z[(at, i)] } else { weights[at] },
+            );
+        let mut second = Mat::zeros(of_pattern.len(), packed_len(q + 1));
         pulp::Arch::new()
-            .dispatch(|| add_second(&mut second, &z, rows.patterns(), &first, &covariance, &of_pattern));
+            .dispatch(|| add_second(&mut second, &z, rows.pattern(), &first, &covariance, &of_pattern));
         for (k, total) in self.totals.second.iter_mut().enumerate() {
             *total += second.col_as_slice(k).iter().sum::<f64>();
         }
-        rows.scatter(second.as_ref(), first.as_ref(), &mut self.second, &mut self.cross);
+        rows.scatter(second.as_ref(), &mut self.second);
+        rows.scatter_deviations(first.as_ref(), &mut self.cross);
+    }
+}
+
+fn weights_of(weights: Option<&[f64]>, rows: &[usize]) -> Vec<f64> {
+    rows.iter().map(|i| weights.map_or(1.0, |w| w[*i])).collect()
+}
+
+impl Totals {
+    /// Adds what needs no feature, and gives the weight of each pattern.
+    fn add(
+        &mut self,
+        parameters: &LatentParameters,
+        rows: &impl HoleyRows,
+        weights: &[f64],
+        (log_det, covariance): (&[f64], &Mat<f64>),
+        (z, squares): (&Mat<f64>, &[f64]),
+    ) -> Vec<f64> {
+        let (q, noise) = (parameters.n_latent(), parameters.noise);
+        let log_noise = noise.ln();
+        let mut of_pattern = vec![0.0; log_det.len()];
+        for (at, (w, square)) in weights.iter().zip(squares).enumerate() {
+            let pattern = rows.pattern()[at];
+            let cells = rows.observed()[pattern] as f64;
+            let length: f64 = (0..q).map(|i| z[(at, i)] * z[(at, i)]).sum();
+            let volume = (cells - q as f64) * log_noise + log_det[pattern];
+            self.log_likelihood += -0.5 * w * (cells * TAU.ln() + volume + square / noise + length);
+            self.squares += w * square;
+            self.cells += w * cells;
+            of_pattern[pattern] += w;
+        }
+        for (k, w) in of_pattern.iter().enumerate() {
+            let spread: f64 = (0..q).map(|i| covariance[(k, packed(i, i))]).sum();
+            self.determined += w * (q as f64 - spread);
+            self.weight += w;
+        }
+        of_pattern
     }
 }
 
@@ -271,201 +290,6 @@ fn add_second(
             }
         }
     }
-}
-
-/// Some rows, each with its own observed cells, as the expectation step sees them.
-trait HoleyRows {
-    /// Index of a row in its chunk.
-    fn row(&self, at: usize) -> usize;
-    /// The pattern of each row.
-    fn patterns(&self) -> &[usize];
-    /// Whether rows and patterns are the same.
-    fn all_different(&self) -> bool;
-    /// Observed cells of a pattern.
-    fn observed(&self, pattern: usize) -> usize;
-    /// Σ wⱼwⱼᵀ over the observed cells of each pattern, packed (patterns × q(q+1)/2).
-    fn grams(&self) -> Mat<f64>;
-    /// Σ wⱼ (xⱼ − μⱼ) over the observed cells (rows × q).
-    fn projections(&self) -> Mat<f64>;
-    /// ‖x − μ − W z‖² over the observed cells of each row.
-    fn squared_residuals(&self, z: MatRef<'_, f64>) -> Vec<f64>;
-    /// Adds a pattern's second moments, and a row's deviations times first moments, to the features that it has.
-    fn scatter(
-        &self,
-        second: MatRef<'_, f64>,
-        first: MatRef<'_, f64>,
-        to: &mut Mat<f64>,
-        cross: &mut Mat<f64>,
-    );
-}
-
-struct DenseRows<'a> {
-    block: &'a MaskedBlock,
-    parameters: &'a LatentParameters,
-}
-
-impl HoleyRows for DenseRows<'_> {
-    fn row(&self, at: usize) -> usize {
-        self.block.rows[at]
-    }
-
-    fn patterns(&self) -> &[usize] {
-        &self.block.pattern
-    }
-
-    fn all_different(&self) -> bool {
-        self.block.all_different()
-    }
-
-    fn observed(&self, pattern: usize) -> usize {
-        self.block.observed[pattern]
-    }
-
-    fn grams(&self) -> Mat<f64> {
-        let (mask, pairs) = (self.block.mask(), &self.parameters.pairs);
-        let mut out = Mat::zeros(mask.ncols(), pairs.nrows());
-        set_product(out.as_mut(), mask.transpose(), pairs.transpose());
-        out
-    }
-
-    fn projections(&self) -> Mat<f64> {
-        let (e, w) = (self.block.deviations(), &self.parameters.loadings);
-        let mut out = Mat::zeros(e.ncols(), w.nrows());
-        set_product(out.as_mut(), e.transpose(), w.transpose());
-        out
-    }
-
-    fn squared_residuals(&self, z: MatRef<'_, f64>) -> Vec<f64> {
-        let (e, w) = (self.block.deviations(), &self.parameters.loadings);
-        let mut fitted = Mat::zeros(e.nrows(), e.ncols()); // (p × rows)
-        set_product(fitted.as_mut(), w.transpose(), z.transpose());
-        let arch = pulp::Arch::new();
-        let square = |(at, pattern): (usize, &usize)| {
-            let (e, fitted) = (self.block.deviations.col_as_slice(at), fitted.col_as_slice(at));
-            let mask = self.block.mask.col_as_slice(*pattern);
-            arch.dispatch(|| masked_square(e, fitted, mask))
-        };
-        self.block.pattern.iter().enumerate().map(square).collect()
-    }
-
-    fn scatter(
-        &self,
-        second: MatRef<'_, f64>,
-        first: MatRef<'_, f64>,
-        to: &mut Mat<f64>,
-        cross: &mut Mat<f64>,
-    ) {
-        add_product(to.as_mut(), second.transpose(), self.block.mask().transpose(), 1.0);
-        add_product(cross.as_mut(), first, self.block.deviations().transpose(), 1.0);
-    }
-}
-
-/// Σ (e − mask · fitted)²; e is 0 where the mask is.
-#[inline(always)]
-fn masked_square(e: &[f64], fitted: &[f64], mask: &[f64]) -> f64 {
-    let mut parts = [0.0; 8]; // a single sum would wait for each addition
-    let eights = e.chunks(8).zip(fitted.chunks(8)).zip(mask.chunks(8));
-    for ((e, fitted), mask) in eights {
-        for (part, ((e, f), m)) in parts.iter_mut().zip(e.iter().zip(fitted).zip(mask)) {
-            let r = e - m * f;
-            *part += r * r;
-        }
-    }
-    parts.iter().sum()
-}
-
-struct SparseRows<'a> {
-    cells: ObservedRows<'a>,
-    rows: &'a [usize],
-    patterns: Vec<usize>, // 0, 1, 2, …: each row its own
-    parameters: &'a LatentParameters,
-}
-
-impl<'a> SparseRows<'a> {
-    fn new(cells: ObservedRows<'a>, rows: &'a [usize], parameters: &'a LatentParameters) -> Self {
-        Self { cells, rows, patterns: (0..rows.len()).collect(), parameters }
-    }
-
-    /// Features and scaled deviations of a row.
-    fn deviations(&self, at: usize) -> impl Iterator<Item = (usize, f64)> {
-        let (columns, values) = self.cells.row(self.rows[at]);
-        let LatentParameters { mean, unit, .. } = self.parameters;
-        columns.iter().zip(values).map(move |(j, x)| (*j as usize, (x - mean[*j as usize]) / unit))
-    }
-}
-
-impl HoleyRows for SparseRows<'_> {
-    fn row(&self, at: usize) -> usize {
-        self.rows[at]
-    }
-
-    fn patterns(&self) -> &[usize] {
-        &self.patterns
-    }
-
-    fn all_different(&self) -> bool {
-        true
-    }
-
-    fn observed(&self, pattern: usize) -> usize {
-        self.cells.row(self.rows[pattern]).0.len()
-    }
-
-    fn grams(&self) -> Mat<f64> {
-        let pairs = &self.parameters.pairs;
-        let mut sum = vec![0.0; pairs.nrows()];
-        let mut out = Mat::zeros(self.rows.len(), pairs.nrows());
-        for at in 0..self.rows.len() {
-            sum.fill(0.0);
-            self.deviations(at).for_each(|(j, _)| add_to(&mut sum, 1.0, pairs.col_as_slice(j)));
-            sum.iter().enumerate().for_each(|(k, s)| out[(at, k)] = *s);
-        }
-        out
-    }
-
-    fn projections(&self) -> Mat<f64> {
-        let w = &self.parameters.loadings;
-        let mut sum = vec![0.0; w.nrows()];
-        let mut out = Mat::zeros(self.rows.len(), w.nrows());
-        for at in 0..self.rows.len() {
-            sum.fill(0.0);
-            self.deviations(at).for_each(|(j, e)| add_to(&mut sum, e, w.col_as_slice(j)));
-            sum.iter().enumerate().for_each(|(k, s)| out[(at, k)] = *s);
-        }
-        out
-    }
-
-    fn squared_residuals(&self, z: MatRef<'_, f64>) -> Vec<f64> {
-        let w = &self.parameters.loadings;
-        let square = |at: usize| {
-            let z: Vec<f64> = z.row(at).iter().copied().collect();
-            let fitted = |j: usize| -> f64 { w.col_as_slice(j).iter().zip(&z).map(|(w, z)| w * z).sum() };
-            self.deviations(at).map(|(j, e)| (e - fitted(j)).powi(2)).sum()
-        };
-        (0..self.rows.len()).map(square).collect()
-    }
-
-    fn scatter(
-        &self,
-        second: MatRef<'_, f64>,
-        first: MatRef<'_, f64>,
-        to: &mut Mat<f64>,
-        cross: &mut Mat<f64>,
-    ) {
-        let second = second.transpose().to_owned(); // a row's numbers side by side
-        for at in 0..self.rows.len() {
-            let first: Vec<f64> = first.col(at).iter().copied().collect();
-            for (j, e) in self.deviations(at) {
-                add_to(to.col_as_slice_mut(j), 1.0, second.col_as_slice(at));
-                add_to(cross.col_as_slice_mut(j), e, &first);
-            }
-        }
-    }
-}
-
-#[inline]
-fn add_to(sum: &mut [f64], factor: f64, terms: &[f64]) {
-    sum.iter_mut().zip(terms).for_each(|(s, t)| *s += factor * t);
 }
 
 impl Accumulator for Latent {

@@ -3,8 +3,9 @@
 //! Everything that differs between rows with holes is then a product with the mask. Rows that miss the same cells are put
 //! side by side, so that they share a column of the mask and whatever is made from it.
 
+use super::holey::{FeatureLoadings, HoleyRows};
 use crate::data::Real;
-use crate::linalg::{Mat, MatRef};
+use crate::linalg::{Mat, MatRef, add_product, packed, packed_len, set_product};
 
 /// Rows of a block: products with it stay in cache.
 const BLOCK_ROWS: usize = 64;
@@ -26,14 +27,26 @@ pub(crate) struct MaskedBlock {
 }
 
 impl MaskedBlock {
-    fn new(features: usize) -> Self {
+    fn new(features: usize, rows: usize) -> Self {
         Self {
-            rows: Vec::with_capacity(BLOCK_ROWS),
-            deviations: Mat::zeros(features, BLOCK_ROWS),
-            mask: Mat::zeros(features, BLOCK_ROWS),
-            pattern: Vec::with_capacity(BLOCK_ROWS),
-            observed: Vec::with_capacity(BLOCK_ROWS),
+            rows: Vec::with_capacity(rows),
+            deviations: Mat::zeros(features, rows),
+            mask: Mat::zeros(features, rows),
+            pattern: Vec::with_capacity(rows),
+            observed: Vec::with_capacity(rows),
         }
+    }
+
+    /// The given columns of deviations (p × any) that are NaN in the holes; those with the same holes side by side.
+    pub(crate) fn of_deviations(deviations: &Mat<f64>, columns: &[usize]) -> Self {
+        let p = deviations.nrows();
+        let patterns = patterns(deviations.transpose());
+        let mut columns = columns.to_vec();
+        columns.sort_by_key(|i| (patterns[*i].key, *i));
+        let mut block = Self::new(p, columns.len());
+        let (mean, factor) = (vec![0.0; p], vec![1.0; p]);
+        columns.iter().for_each(|i| block.push(*i, deviations.col_as_slice(*i), &mean, &factor));
+        block
     }
 
     /// Deviations of the rows that are there (p × rows).
@@ -44,11 +57,6 @@ impl MaskedBlock {
     /// The different patterns (p × patterns).
     pub(crate) fn mask(&self) -> MatRef<'_, f64> {
         self.mask.as_ref().subcols(0, self.observed.len())
-    }
-
-    /// Whether each row has a pattern of its own: then pattern and row are the same number.
-    pub(crate) fn all_different(&self) -> bool {
-        self.rows.len() == self.observed.len()
     }
 
     fn clear(&mut self) {
@@ -85,6 +93,79 @@ fn fill<T: Real>(deviations: &mut [f64], mask: &mut [f64], cells: &[T], mean: &[
     }
 }
 
+impl HoleyRows for MaskedBlock {
+    fn pattern(&self) -> &[usize] {
+        &self.pattern
+    }
+
+    fn observed(&self) -> &[usize] {
+        &self.observed
+    }
+
+    fn sums(&self, of: &[f64]) -> Vec<f64> {
+        let sum = |k: usize| self.mask.col_as_slice(k).iter().zip(of).map(|(m, x)| m * x).sum();
+        (0..self.observed.len()).map(sum).collect()
+    }
+
+    fn grams(&self, loadings: &FeatureLoadings) -> Mat<f64> {
+        if let Some(pairs) = &loadings.pairs {
+            return transposed_product(self.mask(), pairs.as_ref());
+        }
+        // Too many products to keep: each feature's is made when it is needed.
+        let mut out = Mat::zeros(self.observed.len(), packed_len(loadings.q()));
+        for (j, a) in loadings.a.col_iter().enumerate() {
+            for i in 0..a.nrows() {
+                for k in 0..=i {
+                    let product = a[i] * a[k];
+                    let entry = out.col_as_slice_mut(packed(i, k));
+                    entry.iter_mut().enumerate().for_each(|(d, o)| *o += product * self.mask[(j, d)]);
+                }
+            }
+        }
+        out
+    }
+
+    fn projections(&self, loadings: &FeatureLoadings) -> Mat<f64> {
+        transposed_product(self.deviations(), loadings.a.as_ref())
+    }
+
+    fn squared_residuals(&self, loadings: &FeatureLoadings, z: &Mat<f64>, scale: Option<&[f64]>) -> Vec<f64> {
+        let mut rest = Mat::zeros(self.deviations.nrows(), self.rows.len()); // (p × rows)
+        set_product(rest.as_mut(), loadings.a.transpose(), z.transpose());
+        let arch = pulp::Arch::new();
+        let square = |(i, pattern): (usize, &usize)| {
+            let (e, mask) = (self.deviations.col_as_slice(i), self.mask.col_as_slice(*pattern));
+            arch.dispatch(|| masked_rest(rest.col_as_slice_mut(i), e, mask, scale));
+            rest.col(i).squared_norm_l2()
+        };
+        self.pattern.iter().enumerate().map(square).collect()
+    }
+
+    fn scatter(&self, of_patterns: MatRef<'_, f64>, to: &mut Mat<f64>) {
+        add_product(to.as_mut(), of_patterns.transpose(), self.mask().transpose(), 1.0);
+    }
+
+    fn scatter_deviations(&self, of_rows: MatRef<'_, f64>, to: &mut Mat<f64>) {
+        add_product(to.as_mut(), of_rows, self.deviations().transpose(), 1.0);
+    }
+}
+
+/// aᵀ bᵀ of a (p × m) and b (k × p).
+fn transposed_product(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
+    let mut out = Mat::zeros(a.ncols(), b.nrows());
+    set_product(out.as_mut(), a.transpose(), b.transpose());
+    out
+}
+
+/// e − mask · fitted, multiplied by the scale; e is 0 where the mask is.
+#[inline(always)]
+fn masked_rest(fitted: &mut [f64], e: &[f64], mask: &[f64], scale: Option<&[f64]>) {
+    fitted.iter_mut().zip(e.iter().zip(mask)).for_each(|(f, (e, m))| *f = e - m * *f);
+    if let Some(scale) = scale {
+        fitted.iter_mut().zip(scale).for_each(|(f, s)| *f *= s);
+    }
+}
+
 /// Calls `f` with blocks of those of the given rows that have a cell; e = (x − mean) · factor, feature by feature.
 pub(crate) fn for_each_masked<T: Real, E>(
     view: MatRef<'_, T>,
@@ -93,7 +174,7 @@ pub(crate) fn for_each_masked<T: Real, E>(
     factor: &[f64],
     mut f: impl FnMut(&MaskedBlock) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut block = MaskedBlock::new(view.ncols());
+    let mut block = MaskedBlock::new(view.ncols(), BLOCK_ROWS.min(view.nrows()));
     let mut copy = Vec::with_capacity(view.ncols());
     let patterns = patterns(view);
     let mut rows: Vec<usize> = rows.filter(|i| patterns[*i].holes < view.ncols()).collect();

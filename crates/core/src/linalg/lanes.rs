@@ -82,6 +82,17 @@ impl Lanes {
         });
     }
 
+    /// Solutions for right-hand sides of which each belongs to the matrix of its lane (right-hand sides × q).
+    pub(crate) fn solved(&self, lane: &[usize], right: &Mat<f64>) -> Mat<f64> {
+        let mut x = right.clone();
+        if self.lanes() == lane.len() {
+            self.solve(&mut x); // lanes are numbered as they first appear, so each has its own
+        } else {
+            self.select(lane).solve(&mut x);
+        }
+        x
+    }
+
     /// `b ← L⁻ᵀ b`: independent normal deviates become deviates of covariance M⁻¹.
     pub(crate) fn solve_transposed(&self, b: &mut Mat<f64>) {
         pulp::Arch::new().dispatch(|| self.backward(b));

@@ -6,11 +6,11 @@ use std::sync::OnceLock;
 use super::LinearGaussian;
 use super::groups::{Group, Same};
 use super::kernel::Kernel;
-use super::listed::{Listed, ListedRows, lists};
-use super::masked::MaskedRows;
+use super::listed::{Listed, lists};
 use super::patchy::{Features, Patchy};
 use crate::data::{Cells, Chunk, ObservedRows, Real, with_view};
 use crate::error::{Error, Result};
+use crate::evidence::MaskedBlock;
 use crate::linalg::{Mat, MatRef};
 
 /// Rows of a block: deviations and products stay in cache.
@@ -137,10 +137,10 @@ impl<'m> Asked<'m> {
         if some.is_empty() {
             return Ok(others);
         }
-        let (cells, order) = MaskedRows::new(e, &some);
-        let rows = order.iter().map(|i| start + i).collect();
+        let cells = MaskedBlock::of_deviations(e, &some);
+        let rows = cells.rows.iter().map(|i| start + i).collect();
         let group = Patchy::new(self.features(), rows, &cells);
-        let (good, bad) = self.well_posed(&group, &order);
+        let (good, bad) = self.well_posed(&group, &cells.rows);
         if bad.is_empty() {
             f(Group::Patchy(group))?;
         } else {
@@ -152,9 +152,7 @@ impl<'m> Asked<'m> {
 
     fn can_be_masked(&self, e: &[f64]) -> bool {
         let columns = e.iter().enumerate().filter(|(_, x)| !x.is_nan()).map(|(j, _)| j);
-        self.need != Need::RowByRow
-            && self.features().pairs.is_some()
-            && MaskedRows::seen(e).is_some_and(|count| self.features().regular(count, columns))
+        self.need != Need::RowByRow && seen(e).is_some_and(|count| self.features().regular(count, columns))
     }
 
     /// The rows of a group that can have what is needed, and the others.
@@ -193,7 +191,7 @@ impl<'m> Asked<'m> {
         rows: &[Listed],
         f: &mut impl FnMut(Group<'_>) -> Result<()>,
     ) -> Result<Vec<Listed>> {
-        let listed = ListedRows::new(self.features(), cells, rows);
+        let listed = self.features().listed(cells, rows);
         let group = Patchy::new(self.features(), rows.iter().map(|r| r.row).collect(), &listed);
         let (good, mut bad) = self.well_posed(&group, rows);
         if bad.is_empty() {
@@ -229,4 +227,20 @@ impl<'m> Asked<'m> {
         }
         Ok(())
     }
+}
+
+/// Number of cells that a row has, when none of them is infinite.
+fn seen(cells: &[f64]) -> Option<usize> {
+    pulp::Arch::new().dispatch(|| count(cells))
+}
+
+#[inline(always)]
+fn count(cells: &[f64]) -> Option<usize> {
+    let (mut finite, mut holes) = (0u64, 0u64);
+    for x in cells {
+        finite += u64::from(x.abs() < f64::INFINITY);
+        holes += u64::from(x.is_nan());
+    }
+    let (finite, holes) = (usize::try_from(finite).ok()?, usize::try_from(holes).ok()?);
+    (finite + holes == cells.len()).then_some(finite)
 }

@@ -7,7 +7,6 @@ mod impute;
 mod kernel;
 mod linear_gaussian;
 mod listed;
-mod masked;
 mod patchy;
 mod principal_components;
 mod questions;

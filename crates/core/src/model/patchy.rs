@@ -1,11 +1,12 @@
 //! Rows that each have other cells: their q × q factors side by side, one lane for each different set of features.
 
 use super::kernel::{or_beyond, relative_noise, typical_noise};
+use super::listed::Listed;
 use super::{LinearGaussian, Noise};
-use crate::linalg::{Lanes, Mat, packed, packed_len, pair_products};
+use crate::data::ObservedRows;
+use crate::evidence::{FeatureLoadings, HoleyRows, ListedRows};
+use crate::linalg::{Lanes, Mat, packed};
 
-/// Packed products of loadings are kept when they are at most this many numbers.
-const KEPT_PRODUCTS: usize = 1 << 22;
 /// With fewer cells than latent variables the noise alone keeps M regular: this far below AᵀA it may be.
 const LITTLE_NOISE: f64 = 1e-4;
 /// Condition of AᵀA up to which its Cholesky factor gives the least-squares solution.
@@ -14,17 +15,15 @@ const CONDITION: f64 = 1e8;
 /// What a model says of each feature, in units of the noise: e = D^-½ (x − μ) and A = D^-½ W.
 pub(super) struct Features {
     /// μ.
-    pub(super) mean: Vec<f64>,
+    mean: Vec<f64>,
     /// √d.
-    pub(super) root: Vec<f64>,
+    root: Vec<f64>,
     /// ln d, unless all are 0.
     log_d: Option<Vec<f64>>,
-    /// Aᵀ (q × p): those of a feature side by side.
-    pub(super) a: Mat<f64>,
+    /// A.
+    loadings: FeatureLoadings,
     /// Lengths of the columns of Aᵀ, squared.
     square: Vec<f64>,
-    /// Packed products aⱼaⱼᵀ (q(q+1)/2 × p), unless they are too many.
-    pub(super) pairs: Option<Mat<f64>>,
     /// s.
     noise: f64,
 }
@@ -38,13 +37,17 @@ impl Features {
         let log_d = matches!(model.noise(), Noise::Diagonal(_)).then(|| d.iter().map(|d| d.ln()).collect());
         let a = Mat::from_fn(q, p, |k, j| w[(j, k)] / root[j]);
         let square = a.col_iter().map(|a| a.squared_norm_l2()).collect();
-        let pairs = (packed_len(q) * p <= KEPT_PRODUCTS).then(|| pair_products(a.as_ref()));
-        Self { mean: model.mean().to_vec(), root, log_d, a, square, pairs, noise }
+        Self { mean: model.mean().to_vec(), root, log_d, loadings: FeatureLoadings::new(a), square, noise }
     }
 
     /// q.
     pub(super) fn q(&self) -> usize {
-        self.a.nrows()
+        self.loadings.q()
+    }
+
+    /// Listed rows as scaled deviations.
+    pub(super) fn listed<'a>(&self, cells: ObservedRows<'a>, rows: &[Listed]) -> ListedRows<'a> {
+        ListedRows::new(cells, rows.iter().map(|r| r.at), &self.mean, &self.root)
     }
 
     /// Whether there are features, and the Cholesky factor of s I + AᵀA over them is as good as it can be.
@@ -52,23 +55,6 @@ impl Features {
         let signal = || columns.map(|j| self.square[j]).sum::<f64>();
         self.noise > 0.0 && count > 0 && (count >= self.q() || self.noise >= LITTLE_NOISE * signal())
     }
-}
-
-/// Some rows with holes; those that have the same features share a pattern.
-pub(super) trait HoleyRows {
-    /// The pattern of each row.
-    fn pattern(&self) -> &[usize];
-    /// Number of features of each pattern.
-    fn observed(&self) -> &[usize];
-    /// Sums of one number per feature over the features of each pattern.
-    fn sums(&self, of: &[f64]) -> Vec<f64>;
-    /// Σ aⱼaⱼᵀ over the features of each pattern, packed (patterns × q(q+1)/2).
-    fn grams(&self, features: &Features) -> Mat<f64>;
-    /// Σ aⱼeⱼ over the features of each row (rows × q).
-    fn projections(&self, features: &Features) -> Mat<f64>;
-    /// Σ (eⱼ − aⱼᵀz)² over the features of each row, in units of the relative noise or, with `scale`, multiplied by it
-    /// before they are squared; z (rows × q).
-    fn squared_residuals(&self, features: &Features, z: &Mat<f64>, scale: Option<&[f64]>) -> Vec<f64>;
 }
 
 /// Some rows of a chunk and the posteriors of their latent variables.
@@ -84,9 +70,9 @@ pub(super) struct Patchy<'a> {
 
 impl<'a> Patchy<'a> {
     pub(super) fn new(features: &'a Features, rows: Vec<usize>, cells: &'a dyn HoleyRows) -> Self {
-        let factors = Lanes::new(cells.grams(features), features.q(), features.noise);
-        let projections = cells.projections(features);
-        let latent = solved(&factors, cells.pattern(), &projections);
+        let factors = Lanes::new(cells.grams(&features.loadings), features.q(), features.noise);
+        let projections = cells.projections(&features.loadings);
+        let latent = factors.solved(cells.pattern(), &projections);
         Self { features, rows, cells, factors, projections, latent }
     }
 
@@ -121,7 +107,7 @@ impl<'a> Patchy<'a> {
 
     /// ‖e − Az‖²/s + ‖z‖² of each row.
     pub(super) fn mahalanobis(&self) -> Vec<f64> {
-        let rest = self.cells.squared_residuals(self.features, &self.latent, None);
+        let rest = self.cells.squared_residuals(&self.features.loadings, &self.latent, None);
         let length = row_products(&self.latent, &self.latent);
         rest.iter().zip(length).map(|(r, z)| or_beyond(r / self.features.noise + z)).collect()
     }
@@ -153,7 +139,7 @@ impl<'a> Patchy<'a> {
     /// condition.
     pub(super) fn well_posed(&self) -> Vec<bool> {
         let q = self.features.q();
-        let grams = self.cells.grams(self.features);
+        let grams = self.cells.grams(&self.features.loadings);
         let trace = |m: &Mat<f64>, k: usize| (0..q).map(|i| m[(k, packed(i, i))]).sum::<f64>();
         let before: Vec<f64> = (0..grams.nrows()).map(|k| trace(&grams, k)).collect();
         let inverse = Lanes::new(grams, q, 0.0).inverse(1.0);
@@ -163,8 +149,8 @@ impl<'a> Patchy<'a> {
 
     /// The least-squares solutions G⁻¹Aᵀe of rows for which they are well posed (rows × q).
     pub(super) fn least_squares(&self) -> Mat<f64> {
-        let factors = Lanes::new(self.cells.grams(self.features), self.features.q(), 0.0);
-        solved(&factors, self.pattern(), &self.projections)
+        let factors = Lanes::new(self.cells.grams(&self.features.loadings), self.features.q(), 0.0);
+        factors.solved(self.pattern(), &self.projections)
     }
 
     /// T² and SPE of each row.
@@ -172,20 +158,9 @@ impl<'a> Patchy<'a> {
     /// T² = zᵀ (I + s G⁻¹)⁻¹ z of least-squares coordinates z is their product with the posterior means M⁻¹G z.
     pub(super) fn t2_spe(&self) -> (Vec<f64>, Vec<f64>) {
         let z = self.least_squares();
-        let spe = self.cells.squared_residuals(self.features, &z, Some(&self.features.root));
+        let spe = self.cells.squared_residuals(&self.features.loadings, &z, Some(&self.features.root));
         (row_products(&z, &self.latent), spe)
     }
-}
-
-/// Solutions (rows × q) by the factor of each row's pattern.
-fn solved(factors: &Lanes, pattern: &[usize], right: &Mat<f64>) -> Mat<f64> {
-    let mut z = right.clone();
-    if factors.lanes() == pattern.len() {
-        factors.solve(&mut z);
-    } else {
-        factors.select(pattern).solve(&mut z);
-    }
-    z
 }
 
 /// aᵢᵀbᵢ of each row.

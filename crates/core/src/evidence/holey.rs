@@ -1,0 +1,52 @@
+//! What all work on rows with holes is made of: sums over the features that each row has.
+//!
+//! A row with holes is known by its deviations e and the set of features that it has. Whether rows come as a dense block with a
+//! mask ([`MaskedBlock`](super::masked::MaskedBlock)) or as lists of cells ([`ListedRows`](super::listed::ListedRows)) changes how sums are
+//! done, not which.
+
+use crate::linalg::{Mat, MatRef, packed_len, pair_products};
+
+/// Packed products of loadings are kept when they are at most this many numbers.
+const KEPT_PRODUCTS: usize = 1 << 22;
+
+/// The loadings A of each feature, ready for sums over some of them.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FeatureLoadings {
+    /// Aᵀ (q × p): those of a feature side by side.
+    pub(crate) a: Mat<f64>,
+    /// Packed products aⱼaⱼᵀ (q(q+1)/2 × p), unless they are too many.
+    pub(crate) pairs: Option<Mat<f64>>,
+}
+
+impl FeatureLoadings {
+    /// Of Aᵀ (q × p).
+    pub(crate) fn new(a: Mat<f64>) -> Self {
+        let pairs = (packed_len(a.nrows()) * a.ncols() <= KEPT_PRODUCTS).then(|| pair_products(a.as_ref()));
+        Self { a, pairs }
+    }
+
+    /// q.
+    pub(crate) fn q(&self) -> usize {
+        self.a.nrows()
+    }
+}
+
+/// Some rows with holes; those that have the same features share a pattern.
+pub(crate) trait HoleyRows {
+    /// The pattern of each row.
+    fn pattern(&self) -> &[usize];
+    /// Number of features of each pattern.
+    fn observed(&self) -> &[usize];
+    /// Sums of one number per feature over the features of each pattern.
+    fn sums(&self, of: &[f64]) -> Vec<f64>;
+    /// Σ aⱼaⱼᵀ over the features of each pattern, packed (patterns × q(q+1)/2).
+    fn grams(&self, loadings: &FeatureLoadings) -> Mat<f64>;
+    /// Σ aⱼeⱼ over the features of each row (rows × q).
+    fn projections(&self, loadings: &FeatureLoadings) -> Mat<f64>;
+    /// Σ (eⱼ − aⱼᵀz)² over the features of each row, each multiplied by its `scale` before it is squared; z (rows × q).
+    fn squared_residuals(&self, loadings: &FeatureLoadings, z: &Mat<f64>, scale: Option<&[f64]>) -> Vec<f64>;
+    /// Adds numbers of each pattern (patterns × m) to the features that it has (m × p).
+    fn scatter(&self, of_patterns: MatRef<'_, f64>, to: &mut Mat<f64>);
+    /// Adds eⱼ times numbers of each row (m × rows) to the features that it has (m × p).
+    fn scatter_deviations(&self, of_rows: MatRef<'_, f64>, to: &mut Mat<f64>);
+}
