@@ -164,7 +164,12 @@ fn bad_cells_are_named() {
                 let single = Table::new(Cells::F32(Block::View(narrow.as_ref())));
                 let tables = [(table(&x), None), (named, Some(names[at.1].clone())), (single, None)];
                 for (table, name) in tables {
-                    let error = Ppca::new(2).solver(solver).fit(table).map(|_| ()).unwrap_err();
+                    let fit = Ppca::new(2).solver(solver).fit(table);
+                    if bad.is_nan() && solver == Solver::Auto {
+                        assert_eq!(fit.unwrap().report.holes.unwrap().missing, 1); // the fit goes around it
+                        continue;
+                    }
+                    let error = fit.map(|_| ()).unwrap_err();
                     let expected = Cell { row: at.0, column: at.1, name };
                     match error {
                         Error::Infinite { value, cell } if bad.is_infinite() => {

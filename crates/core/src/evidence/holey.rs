@@ -4,7 +4,7 @@
 //! mask ([`MaskedBlock`](super::masked::MaskedBlock)) or as lists of cells ([`ListedRows`](super::listed::ListedRows)) changes how sums are
 //! done, not which.
 
-use crate::linalg::{Mat, MatRef, packed_len, pair_products};
+use crate::linalg::{Mat, MatRef, clean_zeros, packed_len, pair_products};
 
 /// Packed products of loadings are kept when they are at most this many numbers.
 const KEPT_PRODUCTS: usize = 1 << 22;
@@ -21,6 +21,9 @@ pub(crate) struct FeatureLoadings {
 impl FeatureLoadings {
     /// Of Aᵀ (q × p).
     pub(crate) fn new(a: Mat<f64>) -> Self {
+        let mut clean = clean_zeros(a.nrows(), a.ncols());
+        clean.copy_from(&a);
+        let a = clean;
         let pairs = (packed_len(a.nrows()) * a.ncols() <= KEPT_PRODUCTS).then(|| pair_products(a.as_ref()));
         Self { a, pairs }
     }
@@ -47,6 +50,6 @@ pub(crate) trait HoleyRows {
     fn squared_residuals(&self, loadings: &FeatureLoadings, z: &Mat<f64>, scale: Option<&[f64]>) -> Vec<f64>;
     /// Adds numbers of each pattern (patterns × m) to the features that it has (m × p).
     fn scatter(&self, of_patterns: MatRef<'_, f64>, to: &mut Mat<f64>);
-    /// Adds eⱼ times numbers of each row (m × rows) to the features that it has (m × p).
+    /// Adds eⱼ times numbers of each row (rows × m) to the features that it has (m × p).
     fn scatter_deviations(&self, of_rows: MatRef<'_, f64>, to: &mut Mat<f64>);
 }

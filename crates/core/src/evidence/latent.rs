@@ -213,16 +213,9 @@ impl Latent {
         let squares = rows.squared_residuals(loadings, &z, None);
         let of_pattern =
             self.totals.add(parameters, rows, weights, (&factors.log_det(), &covariance), (&z, &squares));
-        // w (z, 1) of each row (q + 1 × rows), and Σ w E[(z, 1)(z, 1)ᵀ] of each pattern (patterns × packed)
-        let first =
-            Mat::from_fn(
-                q + 1,
-                weights.len(),
-                |i, at| if i < q { weights[at] * z[(at, i)] } else { weights[at] },
-            );
-        let mut second = Mat::zeros(of_pattern.len(), packed_len(q + 1));
-        pulp::Arch::new()
-            .dispatch(|| add_second(&mut second, &z, rows.pattern(), &first, &covariance, &of_pattern));
+        // w (z, 1) of each row (rows × q + 1), and Σ w E[(z, 1)(z, 1)ᵀ] of each pattern (patterns × packed)
+        let first = weighted(&z, weights);
+        let second = second_moments(&z, rows.pattern(), &first, &covariance, &of_pattern);
         for (k, total) in self.totals.second.iter_mut().enumerate() {
             *total += second.col_as_slice(k).iter().sum::<f64>();
         }
@@ -247,16 +240,18 @@ impl Totals {
     ) -> Vec<f64> {
         let (q, noise) = (parameters.n_latent(), parameters.noise);
         let log_noise = noise.ln();
+        let mut distances: Vec<f64> = squares.iter().map(|s| s / noise).collect(); // ‖e − Wz‖²/σ² + ‖z‖²
+        for i in 0..q {
+            distances.iter_mut().zip(z.col_as_slice(i)).for_each(|(d, z)| *d += z * z);
+        }
         let mut of_pattern = vec![0.0; log_det.len()];
-        for (at, (w, square)) in weights.iter().zip(squares).enumerate() {
-            let pattern = rows.pattern()[at];
-            let cells = rows.observed()[pattern] as f64;
-            let length: f64 = (0..q).map(|i| z[(at, i)] * z[(at, i)]).sum();
-            let volume = (cells - q as f64) * log_noise + log_det[pattern];
-            self.log_likelihood += -0.5 * w * (cells * TAU.ln() + volume + square / noise + length);
-            self.squares += w * square;
+        for (at, (w, pattern)) in weights.iter().zip(rows.pattern()).enumerate() {
+            let cells = rows.observed()[*pattern] as f64;
+            let volume = (cells - q as f64) * log_noise + log_det[*pattern];
+            self.log_likelihood -= 0.5 * w * (cells * TAU.ln() + volume + distances[at]);
+            self.squares += w * squares[at];
             self.cells += w * cells;
-            of_pattern[pattern] += w;
+            of_pattern[*pattern] += w;
         }
         for (k, w) in of_pattern.iter().enumerate() {
             let spread: f64 = (0..q).map(|i| covariance[(k, packed(i, i))]).sum();
@@ -267,29 +262,47 @@ impl Totals {
     }
 }
 
+/// w (z, 1) of each row (rows × q + 1).
+fn weighted(z: &Mat<f64>, weights: &[f64]) -> Mat<f64> {
+    let q = z.ncols();
+    let mut out = Mat::zeros(z.nrows(), q + 1);
+    for i in 0..q {
+        let terms = z.col_as_slice(i).iter().zip(weights);
+        out.col_as_slice_mut(i).iter_mut().zip(terms).for_each(|(o, (z, w))| *o = z * w);
+    }
+    out.col_as_slice_mut(q).copy_from_slice(weights);
+    out
+}
+
 /// Σ w (C + z zᵀ), Σ w z and Σ w of each pattern (patterns × packed).
-#[inline(always)]
-fn add_second(
-    second: &mut Mat<f64>,
+fn second_moments(
     z: &Mat<f64>,
     patterns: &[usize],
     first: &Mat<f64>,
     covariance: &Mat<f64>,
     weight: &[f64],
-) {
-    let q = z.ncols();
+) -> Mat<f64> {
+    let (q, arch) = (z.ncols(), pulp::Arch::new());
+    let mut out = Mat::zeros(weight.len(), packed_len(q + 1));
+    let ones = vec![1.0; patterns.len()];
+    let mut products = vec![0.0; patterns.len()];
     for i in 0..=q {
+        let zi = if i < q { z.col_as_slice(i) } else { &ones };
         for j in 0..=i {
-            let out = second.col_as_slice_mut(packed(i, j));
+            arch.dispatch(|| multiply(&mut products, zi, first.col_as_slice(j)));
+            let out = out.col_as_slice_mut(packed(i, j));
             if i < q {
-                let (zi, c) = (z.col_as_slice(i), covariance.col_as_slice(packed(i, j)));
-                out.iter_mut().zip(c.iter().zip(weight)).for_each(|(o, (c, w))| *o = c * w);
-                patterns.iter().enumerate().for_each(|(at, d)| out[*d] += zi[at] * first[(j, at)]);
-            } else {
-                patterns.iter().enumerate().for_each(|(at, d)| out[*d] += first[(j, at)]);
+                arch.dispatch(|| multiply(out, covariance.col_as_slice(packed(i, j)), weight));
             }
+            patterns.iter().zip(&products).for_each(|(pattern, product)| out[*pattern] += product);
         }
     }
+    out
+}
+
+#[inline(always)]
+fn multiply(out: &mut [f64], a: &[f64], b: &[f64]) {
+    out.iter_mut().zip(a.iter().zip(b)).for_each(|(o, (a, b))| *o = a * b);
 }
 
 impl Accumulator for Latent {

@@ -97,7 +97,7 @@ impl HoleyRows for ListedRows<'_> {
     }
 
     fn scatter_deviations(&self, of_rows: MatRef<'_, f64>, to: &mut Mat<f64>) {
-        let numbers = of_rows.to_owned();
+        let numbers = of_rows.transpose().to_owned(); // those of a row side by side
         for i in 0..self.columns.len() {
             let (columns, e) = self.row(i);
             for (j, e) in columns.iter().zip(e) {

@@ -5,7 +5,7 @@
 
 use super::holey::{FeatureLoadings, HoleyRows};
 use crate::data::Real;
-use crate::linalg::{Mat, MatRef, add_product, packed, packed_len, set_product};
+use crate::linalg::{Mat, MatRef, add_product, clean_zeros, packed, packed_len, set_product};
 
 /// Rows of a block: products with it stay in cache.
 const BLOCK_ROWS: usize = 64;
@@ -30,8 +30,8 @@ impl MaskedBlock {
     fn new(features: usize, rows: usize) -> Self {
         Self {
             rows: Vec::with_capacity(rows),
-            deviations: Mat::zeros(features, rows),
-            mask: Mat::zeros(features, rows),
+            deviations: clean_zeros(features, rows),
+            mask: clean_zeros(features, rows),
             pattern: Vec::with_capacity(rows),
             observed: Vec::with_capacity(rows),
         }
@@ -146,7 +146,12 @@ impl HoleyRows for MaskedBlock {
     }
 
     fn scatter_deviations(&self, of_rows: MatRef<'_, f64>, to: &mut Mat<f64>) {
-        add_product(to.as_mut(), of_rows, self.deviations().transpose(), 1.0);
+        // The longer side first: few rows of a product would leave most of each vector empty.
+        let mut sums = Mat::zeros(to.ncols(), to.nrows()); // (p × m)
+        set_product(sums.as_mut(), self.deviations(), of_rows);
+        for (i, sum) in sums.col_iter().enumerate() {
+            sum.iter().enumerate().for_each(|(j, s)| to[(i, j)] += s);
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! A q × q factorisation is too small for vector instructions, but the same step of 64 of them is not. Lower triangles are
 //! packed row after row, so the first entries of a larger packed matrix are those of its leading block.
 
-use super::{Mat, MatRef};
+use super::{Mat, MatRef, clean_zeros};
 
 /// Where entry (i, j), j ≤ i, of a packed lower triangle lies.
 pub(crate) const fn packed(i: usize, j: usize) -> usize {
@@ -20,7 +20,7 @@ pub(crate) const fn packed_len(q: usize) -> usize {
 /// Added up over the features that a row has they give AᵀA of those, so a product with the 0/1 mask gives all rows'.
 pub(crate) fn pair_products(a: MatRef<'_, f64>) -> Mat<f64> {
     let q = a.nrows();
-    let mut out = Mat::zeros(packed_len(q), a.ncols());
+    let mut out = clean_zeros(packed_len(q), a.ncols());
     for j in 0..a.ncols() {
         let (to, from) = (out.col_as_slice_mut(j), a.col(j));
         for i in 0..q {
@@ -34,6 +34,7 @@ pub(crate) fn pair_products(a: MatRef<'_, f64>) -> Mat<f64> {
 pub(crate) struct Lanes {
     q: usize,
     factors: Mat<f64>, // (lanes × q(q+1)/2)
+    arch: pulp::Arch, // the machine's vector instructions, for each short loop: longer ones are not inlined into them
 }
 
 impl Lanes {
@@ -42,8 +43,8 @@ impl Lanes {
     /// In exact arithmetic no pivot lies below the ridge; in ours none is let below it, nor below the rounding of the
     /// diagonal, so this cannot fail.
     pub(crate) fn new(matrices: Mat<f64>, q: usize, ridge: f64) -> Self {
-        let mut lanes = Self { q, factors: matrices };
-        pulp::Arch::new().dispatch(|| lanes.factor(ridge));
+        let mut lanes = Self { q, factors: matrices, arch: pulp::Arch::new() };
+        lanes.factor(ridge);
         lanes
     }
 
@@ -56,19 +57,18 @@ impl Lanes {
         self.factors.col_as_slice(packed(i, j))
     }
 
-    #[inline(always)]
     fn factor(&mut self, ridge: f64) {
         let mut sum = vec![0.0; self.lanes()];
         let mut inverse = vec![0.0; self.lanes()];
         for j in 0..self.q {
             for i in j..self.q {
                 sum.copy_from_slice(self.entry(i, j));
-                (0..j).for_each(|k| subtract_product(&mut sum, self.entry(i, k), self.entry(j, k)));
-                let out = self.factors.col_as_slice_mut(packed(i, j));
+                (0..j).for_each(|k| self.subtract_product(&mut sum, self.entry(i, k), self.entry(j, k)));
+                let (arch, out) = (self.arch, self.factors.col_as_slice_mut(packed(i, j)));
                 if i == j {
-                    pivot(out, &sum, &mut inverse, ridge);
+                    arch.dispatch(|| pivot(out, &sum, &mut inverse, ridge));
                 } else {
-                    out.iter_mut().zip(&sum).zip(&inverse).for_each(|((o, s), r)| *o = s * r);
+                    arch.dispatch(|| multiply(out, &sum, &inverse));
                 }
             }
         }
@@ -76,10 +76,8 @@ impl Lanes {
 
     /// `b ← M⁻¹ b` for one right-hand side per lane (lanes × q).
     pub(crate) fn solve(&self, b: &mut Mat<f64>) {
-        pulp::Arch::new().dispatch(|| {
-            self.forward(b);
-            self.backward(b);
-        });
+        self.forward(b);
+        self.backward(b);
     }
 
     /// Solutions for right-hand sides of which each belongs to the matrix of its lane (right-hand sides × q).
@@ -95,26 +93,25 @@ impl Lanes {
 
     /// `b ← L⁻ᵀ b`: independent normal deviates become deviates of covariance M⁻¹.
     pub(crate) fn solve_transposed(&self, b: &mut Mat<f64>) {
-        pulp::Arch::new().dispatch(|| self.backward(b));
+        self.backward(b);
     }
 
-    #[inline(always)]
     fn forward(&self, b: &mut Mat<f64>) {
         let mut sum = vec![0.0; self.lanes()];
         for i in 0..self.q {
             sum.copy_from_slice(b.col_as_slice(i));
-            (0..i).for_each(|k| subtract_product(&mut sum, self.entry(i, k), b.col_as_slice(k)));
-            divide(b.col_as_slice_mut(i), &sum, self.entry(i, i));
+            (0..i).for_each(|k| self.subtract_product(&mut sum, self.entry(i, k), b.col_as_slice(k)));
+            self.divide(b.col_as_slice_mut(i), &sum, self.entry(i, i));
         }
     }
 
-    #[inline(always)]
     fn backward(&self, b: &mut Mat<f64>) {
         let mut sum = vec![0.0; self.lanes()];
         for i in (0..self.q).rev() {
             sum.copy_from_slice(b.col_as_slice(i));
-            (i + 1..self.q).for_each(|k| subtract_product(&mut sum, self.entry(k, i), b.col_as_slice(k)));
-            divide(b.col_as_slice_mut(i), &sum, self.entry(i, i));
+            (i + 1..self.q)
+                .for_each(|k| self.subtract_product(&mut sum, self.entry(k, i), b.col_as_slice(k)));
+            self.divide(b.col_as_slice_mut(i), &sum, self.entry(i, i));
         }
     }
 
@@ -136,33 +133,33 @@ impl Lanes {
 
     /// `scale · M⁻¹` of each lane, packed (lanes × q(q+1)/2).
     pub(crate) fn inverse(&self, scale: f64) -> Mat<f64> {
-        pulp::Arch::new().dispatch(|| self.inverse_of_factors().squared(scale))
+        self.inverse_of_factors().squared(scale)
     }
 
     /// L⁻¹.
-    #[inline(always)]
     fn inverse_of_factors(&self) -> Self {
-        let mut out = Self { q: self.q, factors: Mat::zeros(self.lanes(), packed_len(self.q)) };
+        let factors = Mat::zeros(self.lanes(), packed_len(self.q));
+        let mut out = Self { q: self.q, factors, arch: self.arch };
         let mut sum = vec![0.0; self.lanes()];
         for j in 0..self.q {
             for i in j..self.q {
                 sum.fill(if i == j { 1.0 } else { 0.0 });
-                (j..i).for_each(|k| subtract_product(&mut sum, self.entry(i, k), out.entry(k, j)));
-                divide(out.factors.col_as_slice_mut(packed(i, j)), &sum, self.entry(i, i));
+                (j..i).for_each(|k| self.subtract_product(&mut sum, self.entry(i, k), out.entry(k, j)));
+                self.divide(out.factors.col_as_slice_mut(packed(i, j)), &sum, self.entry(i, i));
             }
         }
         out
     }
 
     /// `scale · LᵀL`.
-    #[inline(always)]
     fn squared(&self, scale: f64) -> Mat<f64> {
         let mut out = Mat::zeros(self.lanes(), packed_len(self.q));
         for i in 0..self.q {
             for j in 0..=i {
                 let sum = out.col_as_slice_mut(packed(i, j));
-                (i..self.q).for_each(|k| add_product(sum, self.entry(k, i), self.entry(k, j)));
-                sum.iter_mut().for_each(|s| *s *= scale);
+                for k in i..self.q {
+                    self.arch.dispatch(|| add_product(sum, scale, self.entry(k, i), self.entry(k, j)));
+                }
             }
         }
         out
@@ -175,7 +172,15 @@ impl Lanes {
             let from = self.factors.col_as_slice(j);
             factors.col_as_slice_mut(j).iter_mut().zip(lanes).for_each(|(o, lane)| *o = from[*lane]);
         }
-        Self { q: self.q, factors }
+        Self { q: self.q, factors, arch: self.arch }
+    }
+
+    fn subtract_product(&self, sum: &mut [f64], a: &[f64], b: &[f64]) {
+        self.arch.dispatch(|| add_product(sum, -1.0, a, b));
+    }
+
+    fn divide(&self, out: &mut [f64], sum: &[f64], by: &[f64]) {
+        self.arch.dispatch(|| out.iter_mut().zip(sum.iter().zip(by)).for_each(|(o, (s, l))| *o = s / l));
     }
 }
 
@@ -189,18 +194,13 @@ fn pivot(out: &mut [f64], sum: &[f64], inverse: &mut [f64], ridge: f64) {
 }
 
 #[inline(always)]
-fn subtract_product(sum: &mut [f64], a: &[f64], b: &[f64]) {
-    sum.iter_mut().zip(a.iter().zip(b)).for_each(|(s, (a, b))| *s -= a * b);
+fn multiply(out: &mut [f64], a: &[f64], b: &[f64]) {
+    out.iter_mut().zip(a.iter().zip(b)).for_each(|(o, (a, b))| *o = a * b);
 }
 
 #[inline(always)]
-fn add_product(sum: &mut [f64], a: &[f64], b: &[f64]) {
-    sum.iter_mut().zip(a.iter().zip(b)).for_each(|(s, (a, b))| *s += a * b);
-}
-
-#[inline(always)]
-fn divide(out: &mut [f64], sum: &[f64], by: &[f64]) {
-    out.iter_mut().zip(sum.iter().zip(by)).for_each(|(o, (s, l))| *o = s / l);
+fn add_product(sum: &mut [f64], factor: f64, a: &[f64], b: &[f64]) {
+    sum.iter_mut().zip(a.iter().zip(b)).for_each(|(s, (a, b))| *s += factor * a * b);
 }
 
 #[cfg(test)]

@@ -35,6 +35,17 @@ pub(crate) fn split(work: usize) -> Par {
     if work < 1 << 22 { Par::Seq } else { Par::rayon(TASKS) }
 }
 
+/// Zeros, also in the rows that faer adds so that columns are aligned.
+///
+/// Kernels load whole vectors and so compute on those rows too. What happens to lie there is thrown away, but numbers below
+/// the normal range make the processor take a hundred cycles each: measured, a product of 6 × 64 by 64 × 50 took 44 µs for 3.
+pub(crate) fn clean_zeros(nrows: usize, ncols: usize) -> Mat<f64> {
+    const VECTOR: usize = 8;
+    let mut out = Mat::zeros(nrows.next_multiple_of(VECTOR), ncols);
+    out.truncate(nrows, ncols);
+    out
+}
+
 /// `a · b`, split over threads when large.
 pub(crate) fn product(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
     let mut out = Mat::zeros(a.nrows(), b.ncols());
