@@ -5,8 +5,12 @@ use std::borrow::Cow;
 use super::{Cells, Chunk, RowSource};
 use crate::error::{Error, Result};
 
-/// Rows of a chunk. Large enough that merging chunks costs nothing, small enough to share among many threads.
+/// Most rows of a chunk.
 const CHUNK_ROWS: usize = 4096;
+/// Least rows of a chunk: enough that merging costs nothing.
+const LEAST_ROWS: usize = 256;
+/// Chunks that a small table is cut into, so that threads have something to share.
+const CHUNKS: usize = 16;
 
 /// Rows in memory, borrowed or owned, with optional weights and names.
 #[derive(Debug, Clone)]
@@ -62,6 +66,12 @@ impl<'a> Table<'a> {
         self.weights.as_deref()
     }
 
+    /// A property of the shape alone. Evidence can be p × p, so there are at least p rows to each.
+    fn chunk_rows(&self) -> usize {
+        let (n, p) = self.shape();
+        n.div_ceil(CHUNKS).clamp(p.clamp(LEAST_ROWS, CHUNK_ROWS), CHUNK_ROWS)
+    }
+
     /// The table as one chunk.
     pub(crate) fn whole(&self) -> Chunk<'_> {
         let chunk = Chunk::new(0, self.cells.part(0, self.shape().0));
@@ -85,12 +95,12 @@ impl RowSource for Table<'_> {
     }
 
     fn n_chunks(&self) -> usize {
-        self.shape().0.div_ceil(CHUNK_ROWS)
+        self.shape().0.div_ceil(self.chunk_rows())
     }
 
     fn chunk(&self, index: usize) -> Result<Chunk<'_>> {
-        let start = index * CHUNK_ROWS;
-        let len = CHUNK_ROWS.min(self.shape().0 - start);
+        let start = index * self.chunk_rows();
+        let len = self.chunk_rows().min(self.shape().0 - start);
         Ok(self.attach_weights(Chunk::new(start, self.cells.part(start, len)), start))
     }
 
