@@ -51,7 +51,7 @@ fn in_words(error: &Error, file: &str, names: &[String]) -> Failure {
             format!("{file}: {error} with --drop, or go on without what is empty with --drop-empty")
         }
         Error::TooFewCells { requested, possible, cells } => format!(
-            "{file}: a model of {} can pass through all {cells} observed cells exactly, so the likelihood has no maximum; {}",
+            "{file}: the {cells} observed cells cannot tell a model of {} from noise, because it can pass through all of them; {}",
             count(*requested, "component"),
             if *possible > 0 {
                 format!("ask for -q {possible} or fewer")

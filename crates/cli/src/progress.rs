@@ -44,9 +44,9 @@ impl Progress {
                 }
                 self.bar.set_position(done as u64);
             }
-            Event::Iteration { number, objective, change } => {
+            Event::Iteration { number, measure, objective, change } => {
                 interrupt::worth_saving(true);
-                let what = format!("iteration {number}: objective {objective:.7e}, change {change:.0e}");
+                let what = format!("iteration {number}: {measure} {objective:.7e}, change {change:.0e}");
                 self.bar.set_message(what);
             }
             _ => {}

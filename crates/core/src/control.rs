@@ -19,7 +19,9 @@ pub enum Event {
     Iteration {
         /// Counted from 1.
         number: usize,
-        /// The objective (log-likelihood, captured variance, …).
+        /// What the method maximises, in words: `log-likelihood`, `captured variance`.
+        measure: &'static str,
+        /// Its value.
         objective: f64,
         /// Its change, or the measure that decides about stopping.
         change: f64,

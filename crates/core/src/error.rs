@@ -59,9 +59,9 @@ pub enum Error {
         /// Positions, counted from 0, and names when the source knows them.
         features: Vec<(usize, Option<String>)>,
     },
-    /// The likelihood has no maximum: the noise can vanish.
+    /// Noise and components cannot be told apart: a plane passes through all cells.
     #[error(
-        "{requested} components pass through all {cells} observed cells exactly, so the likelihood has no maximum; ask for {possible} or fewer"
+        "{cells} observed cells cannot tell {requested} component(s) from noise, because a plane can pass through all of them; ask for at most {possible}, or add cells to the rows"
     )]
     TooFewCells {
         /// Components asked for.

@@ -112,7 +112,7 @@ fn progress_adds_up() {
                         assert_eq!(total, Some(n));
                         passes.last_mut().unwrap().push(done);
                     }
-                    Event::Iteration { number, objective, change } => {
+                    Event::Iteration { number, objective, change, .. } => {
                         assert!(objective.is_finite() && change >= 0.0);
                         iterations.push((number, objective));
                         passes.push(Vec::new());

@@ -89,7 +89,7 @@ impl Shared {
         let mut latest = locked(&self.latest);
         match event {
             Event::Rows { done, total } => latest.rows = Some((done, total)),
-            Event::Iteration { number, objective, change } => {
+            Event::Iteration { number, objective, change, .. } => {
                 latest.iteration = Some((number, objective, change));
             }
             _ => {}

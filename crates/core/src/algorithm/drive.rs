@@ -12,6 +12,9 @@ const ROUNDING: f64 = 1e-9;
 
 /// A method that repeats: rows → evidence for the current state → better state.
 pub trait Algorithm: Sync {
+    /// What the method maximises, in words.
+    const MEASURE: &'static str;
+
     /// What one pass over the rows collects.
     type Evidence: Accumulator;
     /// What comes out.
@@ -88,7 +91,8 @@ pub fn drive<A: Algorithm>(
         guard(&trace, step.objective)?;
         trace.push(step.objective);
         let number = trace.len();
-        control.emit(Event::Iteration { number, objective: step.objective, change: step.change });
+        let Step { objective, change, .. } = step;
+        control.emit(Event::Iteration { number, measure: A::MEASURE, objective, change });
         if step.converged {
             break Stop::Converged;
         }

@@ -165,7 +165,7 @@ impl Em {
         let mean = features.zip(&self.origin).map(|(c, origin)| origin + c[q] * unit).collect();
         let loadings = Mat::from_fn(q, self.origin.len(), |i, j| coordinates[j * (q + 1) + i]);
         let noise = coordinates[coordinates.len() - 1].exp();
-        LatentParameters::in_units(mean, loadings, noise.max(self.least_noise()), unit)
+        LatentParameters::in_units(mean, &loadings, noise.max(self.least_noise()), unit)
     }
 
     /// Below the floor, where it is plain that there is no noise, and above where numbers leave their range.
@@ -175,6 +175,7 @@ impl Em {
 }
 
 impl Algorithm for Em {
+    const MEASURE: &'static str = "log-likelihood";
     type Evidence = Latent;
     type Output = Optimum;
 

@@ -54,6 +54,7 @@ impl Passes {
 }
 
 impl Algorithm for Passes {
+    const MEASURE: &'static str = "captured variance";
     type Evidence = Sketch;
     type Output = RawSpectrum;
 

@@ -144,7 +144,7 @@ fn standardise(evidence: &Latent, step: MatRef<'_, f64>, noise: f64) -> Result<L
     let w = Mat::from_fn(q, p, |i, j| start.loadings_transposed()[(i, j)] + step[(i, j)]);
     let moved = |j: usize| step[(q, j)] + dot(w.col_as_slice(j), &center);
     let mean = start.mean().iter().enumerate().map(|(j, m)| m + unit * moved(j)).collect();
-    Ok(LatentParameters::in_units(mean, product(root.as_ref(), w.as_ref()), noise, unit))
+    Ok(LatentParameters::in_units(mean, &product(root.as_ref(), w.as_ref()), noise, unit))
 }
 
 /// The symmetric square root: of all roots the one nearest to I, so that coordinates of z do not turn without need.

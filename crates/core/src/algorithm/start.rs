@@ -92,7 +92,7 @@ fn from_spectrum(mean: Vec<f64>, eigen: &Eigen, q: usize, variance: f64) -> Late
     let noise = (rest / (p - q).max(1) as f64).max(LEAST_NOISE * variance / p as f64);
     let length = |k: usize| (eigen.values[k] - noise).max(LEAST_NOISE * noise).sqrt() / unit;
     let loadings = Mat::from_fn(q, p, |k, j| eigen.vectors[(j, k)] * length(k));
-    LatentParameters::in_units(mean, loadings, noise / (unit * unit), unit)
+    LatentParameters::in_units(mean, &loadings, noise / (unit * unit), unit)
 }
 
 struct Filled {
@@ -103,6 +103,7 @@ struct Filled {
 }
 
 impl Algorithm for Filled {
+    const MEASURE: &'static str = "captured variance";
     type Evidence = FilledSketch;
     type Output = Eigen;
 

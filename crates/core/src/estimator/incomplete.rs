@@ -96,7 +96,7 @@ impl<M> Spectral<M> {
         let noise = if noise > 0.0 { noise } else { found.noise_variance() };
         let mut loadings = model.loadings().transpose().to_owned();
         loadings.col_iter_mut().for_each(|c| c.iter_mut().for_each(|x| *x /= unit));
-        Ok(LatentParameters::in_units(model.mean().to_vec(), loadings, noise / (unit * unit), unit))
+        Ok(LatentParameters::in_units(model.mean().to_vec(), &loadings, noise / (unit * unit), unit))
     }
 
     fn iterate(&self, begin: Begin, source: &dyn RowSource, control: &Control<'_>) -> Result<Incomplete> {

@@ -191,14 +191,17 @@ impl<M: FromSpectrum> Spectral<M> {
         if let Some(n) = source.n_rows() {
             self.components.check_possible(n, p)?;
         }
-        let plan = choose(self.solver, &self.request(source))?;
+        // Tables of which only some cells were seen have holes: nothing to choose, and no p × p matrix that must fit.
+        let seen_in_part = self.solver == Solver::Auto && source.observed_only();
+        let asked = if seen_in_part { Solver::Em } else { self.solver };
+        let plan = choose(asked, &self.request(source))?;
         let solved = self.solve_any(plan, source, control).map_err(|e| e.named(source.feature_names()))?;
         finish(solved, started)
     }
 
     /// Complete rows in closed form, rows with holes by EM; which it is shows when a pass meets the first hole.
     fn solve_any(&self, plan: Plan, source: &dyn RowSource, control: &Control<'_>) -> Result<Solved> {
-        if plan.solver == Solver::Em || (self.solver == Solver::Auto && source.observed_only()) {
+        if plan.solver == Solver::Em {
             return self.fit_incomplete(source, control).map(Solved::from);
         }
         if self.solver == Solver::Auto && plan.solver == Solver::Eigen && self.pairs_fit(source) {

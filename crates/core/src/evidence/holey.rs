@@ -20,10 +20,9 @@ pub(crate) struct FeatureLoadings {
 
 impl FeatureLoadings {
     /// Of Aᵀ (q × p).
-    pub(crate) fn new(a: Mat<f64>) -> Self {
-        let mut clean = clean_zeros(a.nrows(), a.ncols());
-        clean.copy_from(&a);
-        let a = clean;
+    pub(crate) fn new(loadings: &Mat<f64>) -> Self {
+        let mut a = clean_zeros(loadings.nrows(), loadings.ncols());
+        a.copy_from(loadings);
         let pairs = (packed_len(a.nrows()) * a.ncols() <= KEPT_PRODUCTS).then(|| pair_products(a.as_ref()));
         Self { a, pairs }
     }

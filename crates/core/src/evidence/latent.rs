@@ -46,11 +46,11 @@ impl LatentParameters {
             let (name, value) = ("the start of an iteration", format!("noise variance {noise}"));
             return Err(Error::Parameter { name, value, allowed: "finite, with a positive noise variance" });
         }
-        Ok(Self::in_units(mean, loadings.transpose().to_owned(), noise, 1.0))
+        Ok(Self::in_units(mean, &loadings.transpose().to_owned(), noise, 1.0))
     }
 
     /// The same with cells, loadings and √noise in multiples of a unit, so that squares stay in range; the mean is not.
-    pub(crate) fn in_units(mean: Vec<f64>, loadings: Mat<f64>, noise: f64, unit: f64) -> Self {
+    pub(crate) fn in_units(mean: Vec<f64>, loadings: &Mat<f64>, noise: f64, unit: f64) -> Self {
         Self { mean, loadings: FeatureLoadings::new(loadings), noise, unit }
     }
 

@@ -37,7 +37,7 @@ impl Features {
         let log_d = matches!(model.noise(), Noise::Diagonal(_)).then(|| d.iter().map(|d| d.ln()).collect());
         let a = Mat::from_fn(q, p, |k, j| w[(j, k)] / root[j]);
         let square = a.col_iter().map(|a| a.squared_norm_l2()).collect();
-        Self { mean: model.mean().to_vec(), root, log_d, loadings: FeatureLoadings::new(a), square, noise }
+        Self { mean: model.mean().to_vec(), root, log_d, loadings: FeatureLoadings::new(&a), square, noise }
     }
 
     /// q.

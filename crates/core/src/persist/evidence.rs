@@ -157,7 +157,7 @@ impl Portable for Latent {
         {
             return Err(Error::Format("parameters that no model can have".into()));
         }
-        let parameters = Arc::new(LatentParameters::in_units(mean, loadings, noise, unit));
+        let parameters = Arc::new(LatentParameters::in_units(mean, &loadings, noise, unit));
         let evidence = Self::from_parts(parameters, file.matrix("second")?, file.matrix("cross")?, totals)?;
         Ok(SavedEvidence { evidence, features })
     }
