@@ -24,7 +24,7 @@ docs: ## the library's documentation, in target/doc
 	RUSTDOCFLAGS="$(RUSTDOC_FLAGS)" cargo doc --workspace --no-deps --all-features
 
 python: $(VENV)/ready ## the Python package: builds the wheel, installs it in .venv and runs its tests
-	cargo build -p covary-cli
+	cargo test --workspace --all-features --no-run # the command, with the dependencies that the other tests have built
 	rm -rf target/wheels
 	$(VENV)/bin/maturin build --profile dev --out target/wheels
 	$(VENV)/bin/pip install --quiet --force-reinstall --no-deps target/wheels/*.whl
