@@ -249,20 +249,22 @@ def jester(quick):
     table[rows, columns] = train[:, 2]
     at = (test[:, :2].astype(int) - first).T
 
-    def rmse(predicted):
-        return {"rmse": float(np.sqrt(np.mean((predicted - test[:, 2]) ** 2)))}
+    likelihood = judged(table)
+
+    def quality(model, predicted):
+        return {**likelihood(model), "rmse": float(np.sqrt(np.mean((predicted - test[:, 2]) ** 2)))}
 
     for q in (1, 2) if quick else (1, 2, 5, 10):
         methods = [
             Method(
                 "covary PPCA",
                 lambda q=q: covary.PPCA(q).fit(seen),
-                lambda m: rmse(m.predict_cells(seen, *at)[0]),
+                lambda m: quality(m, m.predict_cells(seen, *at)[0]),
             )
         ]
         if vbpca_py:
             run = lambda q=q: vbpca_py.VBPCA(q, algorithm="ppca", random_state=0).fit(table)
-            methods.append(Method("vbpca_py ppca", run, lambda m: rmse(m.reconstruction_[tuple(at)]), 1))
+            methods.append(Method("vbpca_py ppca", run, lambda m: quality(m, m.reconstruction_[tuple(at)]), 1))
         yield Case(f"jester q {q}", f"{len(train)} ratings of {shape[0]} people, q {q}", methods, "20×")
 
 
