@@ -44,16 +44,7 @@ pub(crate) fn solve(
     };
     // Those of small eigenvalues have lost some orthogonality to the large ones, and get it back.
     let vectors = orthonormal_columns(vectors);
-    let mut raw = RawSpectrum {
-        mean,
-        eigenvalues,
-        vectors,
-        total_variance,
-        rows,
-        weight,
-        distortion: None,
-        log_likelihood: None,
-    };
+    let mut raw = RawSpectrum::new(mean, (eigenvalues, vectors), total_variance, (rows, weight));
     refine(&mut raw, table, control)?;
     Spectrum::new(raw)
 }

@@ -26,16 +26,9 @@ pub(crate) fn solve(moments: &Moments, components: Components, seed: u64) -> Res
     }
     let Eigen { values, vectors } = eigen;
     let q = components.resolve(rows, p, &values)?;
-    Spectrum::new(RawSpectrum {
-        mean: moments.mean().to_vec(),
-        vectors: vectors.subcols(0, q).to_owned(),
-        eigenvalues: values,
-        total_variance,
-        rows,
-        weight: moments.weight(),
-        distortion: None,
-        log_likelihood: None,
-    })
+    let found = (values, vectors.subcols(0, q).to_owned());
+    let seen = (rows, moments.weight());
+    Spectrum::new(RawSpectrum::new(moments.mean().to_vec(), found, total_variance, seen))
 }
 
 /// The leading pairs when a count is asked for and they are few, else all.

@@ -78,15 +78,6 @@ impl Algorithm for Passes {
         let ((rows, weight, mean, total_variance), eigen) =
             self.summary.zip(found).ok_or(crate::Error::Interrupted)?;
         let (eigenvalues, vectors) = (eigen.values, eigen.vectors);
-        Ok(RawSpectrum {
-            mean,
-            eigenvalues,
-            vectors,
-            total_variance,
-            rows,
-            weight,
-            distortion: None,
-            log_likelihood: None,
-        })
+        Ok(RawSpectrum::new(mean, (eigenvalues, vectors), total_variance, (rows, weight)))
     }
 }

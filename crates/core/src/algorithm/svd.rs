@@ -25,16 +25,7 @@ pub(crate) fn solve(table: &Table<'_>, components: Components) -> Result<Spectru
     }
     let q = components.resolve(rows, p, &eigenvalues)?;
     let vectors = vectors.subcols(0, q).to_owned();
-    Spectrum::new(RawSpectrum {
-        mean,
-        eigenvalues,
-        vectors,
-        total_variance,
-        rows,
-        weight,
-        distortion: None,
-        log_likelihood: None,
-    })
+    Spectrum::new(RawSpectrum::new(mean, (eigenvalues, vectors), total_variance, (rows, weight)))
 }
 
 /// √w (x − m) (n × p).

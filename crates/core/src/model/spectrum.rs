@@ -35,6 +35,19 @@ pub(crate) struct RawSpectrum {
     pub(crate) log_likelihood: Option<f64>,
 }
 
+impl RawSpectrum {
+    /// From complete rows, of which there were `(rows, weight)`; what the vectors leave follows from the total.
+    pub(crate) fn new(
+        mean: Vec<f64>,
+        (eigenvalues, vectors): (Vec<f64>, Mat<f64>),
+        total_variance: f64,
+        (rows, weight): (usize, f64),
+    ) -> Self {
+        let (distortion, log_likelihood) = (None, None);
+        Self { mean, eigenvalues, vectors, total_variance, rows, weight, distortion, log_likelihood }
+    }
+}
+
 impl Spectrum {
     /// Applies the conventions: at most min(rows − 1, p) eigenvalues, rounding below the rank set to 0, directions of
     /// eigenvalue 0 completed in one fixed way, the largest entry of each direction positive.
