@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::*;
 use covary::algorithm::{Stop, em_step};
-use covary::data::{Block, Cells, Chunk, Observed, Order, RowSource, Rows, Table};
-use covary::error::{Error, Result};
+use covary::data::{Block, Cells, Observed, Order, Rows, Table};
+use covary::error::Error;
 use covary::evidence::{Accumulator, Latent, LatentParameters, gather};
 use covary::linalg::Mat;
 use covary::model::{LinearGaussian, Noise};
@@ -44,25 +44,6 @@ fn rows_with_holes(n: usize, p: usize, q: usize, share: f64, seed: u64) -> Mat<f
 fn observed(x: &Mat<f64>) -> Observed<'static> {
     let cells = (0..x.nrows()).flat_map(|i| (0..x.ncols()).map(move |j| (i, j, x[(i, j)])));
     Observed::from_triples(x.nrows(), x.ncols(), cells).unwrap()
-}
-
-/// A source with a grid of its own.
-struct Cut<'a> {
-    x: &'a Mat<f64>,
-    rows: usize,
-}
-
-impl RowSource for Cut<'_> {
-    fn n_features(&self) -> usize {
-        self.x.ncols()
-    }
-    fn n_chunks(&self) -> usize {
-        self.x.nrows().div_ceil(self.rows)
-    }
-    fn chunk(&self, index: usize) -> Result<Chunk<'_>> {
-        let first = index * self.rows;
-        Ok(chunk_of(self.x.as_ref().subrows(first, self.rows.min(self.x.nrows() - first)), first))
-    }
 }
 
 #[track_caller]
@@ -127,11 +108,7 @@ fn the_optimum_of_an_independent_optimiser() {
         let Some(csv) = read_csv(text("file")) else { return };
         let names: Vec<&str> = text("columns").split(' ').collect();
         let all = text("columns").ends_with(" columns");
-        let is_number = |c: &str| {
-            let j = csv.header.iter().position(|h| h == c).unwrap();
-            csv.rows.iter().all(|r| r[j].is_empty() || r[j].parse::<f64>().is_ok())
-        };
-        let mut x = csv.columns(|c| if all { is_number(c) } else { names.contains(&c) });
+        let mut x = if all { csv.numbers() } else { csv.columns(|c| names.contains(&c)) };
         let (p, q) = (case["d"].as_u64().unwrap() as usize, case["q"].as_u64().unwrap() as usize);
         assert_eq!(x.ncols(), p, "{}", text("set"));
         for cell in case["removed_cells_flat_row_major"].as_array().into_iter().flatten() {
@@ -172,11 +149,7 @@ fn standardise_observed(x: &mut Mat<f64>) {
 fn more_features_than_rows() {
     let expected: serde_json::Value = serde_json::from_str(include_str!("tools/observed_ml.json")).unwrap();
     let Some(csv) = read_csv("metabolite_missing") else { return };
-    let is_number = |c: &str| {
-        let j = csv.header.iter().position(|h| h == c).unwrap();
-        csv.rows.iter().all(|r| r[j].is_empty() || r[j].parse::<f64>().is_ok())
-    };
-    let x = csv.columns(is_number);
+    let x = csv.numbers();
     for case in expected["metabolite_missing"].as_array().unwrap() {
         let q = case["q"].as_u64().unwrap() as usize;
         let fit = Ppca::new(q).fit(&x).unwrap();

@@ -4,7 +4,7 @@
 mod common;
 
 use common::*;
-use covary::data::{Block, Cells, Chunk, Observed, RowSource, Rows, Table};
+use covary::data::{Block, Cells, Observed, Rows, Table};
 use covary::linalg::Mat;
 use covary::model::{LinearGaussian, Model, Noise, PrincipalComponents, Reconstruction};
 use proptest::prelude::*;
@@ -173,26 +173,6 @@ fn draws_keep_what_few_cells_leave_free() {
         let model = LinearGaussian::new(vec![1.0; 5], w, Noise::Isotropic(noise)).unwrap();
         let x = Mat::from_fn(4, 5, |i, j| if j < i.min(2) { 0.7 + j as f64 } else { f64::NAN });
         check_draws(&model, &x, 20_000, 5);
-    }
-}
-
-/// Rows in chunks of a given size.
-struct Cut<'a> {
-    x: &'a Mat<f64>,
-    rows: usize,
-}
-
-impl RowSource for Cut<'_> {
-    fn n_features(&self) -> usize {
-        self.x.ncols()
-    }
-    fn n_chunks(&self) -> usize {
-        self.x.nrows().div_ceil(self.rows)
-    }
-    fn chunk(&self, index: usize) -> covary::Result<Chunk<'_>> {
-        let start = index * self.rows;
-        let len = self.rows.min(self.x.nrows() - start);
-        Ok(Chunk::new(start, Cells::F64(Block::View(self.x.subrows(start, len)))))
     }
 }
 

@@ -296,6 +296,27 @@ pub fn widened(x: &Mat<f32>) -> Mat<f64> {
     Mat::from_fn(x.nrows(), x.ncols(), |i, j| f64::from(x[(i, j)]))
 }
 
+// ------------------------------------------------------------------------------------------------------ sources
+
+/// Rows in chunks of a given size.
+pub struct Cut<'a> {
+    pub x: &'a Mat<f64>,
+    pub rows: usize,
+}
+
+impl covary::data::RowSource for Cut<'_> {
+    fn n_features(&self) -> usize {
+        self.x.ncols()
+    }
+    fn n_chunks(&self) -> usize {
+        self.x.nrows().div_ceil(self.rows)
+    }
+    fn chunk(&self, index: usize) -> covary::Result<Chunk<'_>> {
+        let first = index * self.rows;
+        Ok(chunk_of(self.x.subrows(first, self.rows.min(self.x.nrows() - first)), first))
+    }
+}
+
 // -------------------------------------------------------------------------------------------------- comparisons
 
 #[track_caller]
@@ -403,6 +424,15 @@ pub fn read_csv(name: &str) -> Option<Csv> {
 }
 
 impl Csv {
+    /// The columns whose cells are numbers or empty.
+    pub fn numbers(&self) -> Mat<f64> {
+        let number = |cell: &String| cell.is_empty() || cell.parse::<f64>().is_ok();
+        self.columns(|c| {
+            let j = self.header.iter().position(|h| h == c).unwrap();
+            self.rows.iter().all(|r| number(&r[j]))
+        })
+    }
+
     /// The columns whose name passes, as numbers; an empty cell is NaN.
     pub fn columns(&self, wanted: impl Fn(&str) -> bool) -> Mat<f64> {
         let picked: Vec<usize> = (0..self.header.len()).filter(|&j| wanted(&self.header[j])).collect();
