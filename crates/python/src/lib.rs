@@ -8,6 +8,7 @@ mod fit;
 mod input;
 mod model;
 mod output;
+mod reading;
 
 use pyo3::prelude::*;
 

@@ -5,10 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use covary::data::RowSource;
-use covary::linalg::{Mat, MatRef};
-use covary::model::{
-    LatentCovariance, LinearGaussian, Model as AnyModel, Noise, PrincipalComponents, Reconstruction,
-};
+use covary::linalg::Mat;
+use covary::model::{LatentCovariance, LinearGaussian, Noise, Reconstruction};
 use covary::persist::SavedModel;
 use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -19,63 +17,13 @@ use crate::door::{Manner, run};
 use crate::errors::exception;
 use crate::input::{Held, Rows, write};
 use crate::output::{double, matrix, single, vector};
+use crate::reading::Reading;
 
 /// A model with its provenance.
 #[pyclass(frozen, module = "covary._covary")]
 pub(crate) struct Model {
     saved: SavedModel,
     inner: Arc<Reading>,
-}
-
-/// The model as Python reads it.
-enum Reading {
-    Gaussian(LinearGaussian),
-    /// With the divisor n − 1, as scikit-learn has it; and the density that goes with it.
-    Components(PrincipalComponents, LinearGaussian),
-}
-
-impl Reading {
-    fn new(saved: &SavedModel) -> covary::Result<Self> {
-        match &saved.model {
-            AnyModel::Ppca(m) => Ok(Self::Gaussian(m.clone())),
-            AnyModel::Pca(m) => {
-                // Given numbers were never divided by anything.
-                let given = saved.report.rows == 0;
-                let m = if given { m.clone() } else { m.unbiased(saved.report.weight)? };
-                let gaussian = m.gaussian()?;
-                Ok(Self::Components(m, gaussian))
-            }
-        }
-    }
-
-    fn gaussian(&self) -> &LinearGaussian {
-        match self {
-            Self::Gaussian(m) | Self::Components(_, m) => m,
-        }
-    }
-
-    fn transform(&self, rows: &dyn RowSource, whiten: bool) -> covary::Result<Mat<f64>> {
-        match self {
-            Self::Gaussian(m) => m.latent_mean(rows),
-            Self::Components(m, _) if whiten => m.whiten(rows),
-            Self::Components(m, _) => m.project(rows),
-        }
-    }
-
-    fn inverse_transform(&self, latent: MatRef<'_, f64>, whiten: bool) -> covary::Result<Mat<f64>> {
-        match self {
-            Self::Gaussian(m) => m.decode(latent),
-            Self::Components(m, _) if whiten => m.unwhiten(latent),
-            Self::Components(m, _) => m.embed(latent),
-        }
-    }
-
-    fn reconstruct(&self, rows: &dyn RowSource, kind: Reconstruction) -> covary::Result<Mat<f64>> {
-        match (self, kind) {
-            (Self::Components(m, _), Reconstruction::Orthogonal) => m.reconstruct(rows),
-            _ => self.gaussian().reconstruct(rows, kind),
-        }
-    }
 }
 
 impl Model {
