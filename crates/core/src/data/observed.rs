@@ -75,7 +75,8 @@ impl Observed<'static> {
         n_features: usize,
     ) -> Result<Self> {
         let mut starts = starts;
-        check_rows(&starts, &columns, &values, n_features)?;
+        check_compressed(&starts, &columns, &values, n_features)?;
+        check_cells(&starts, &columns, &values)?;
         if values.iter().any(|v| v.is_nan()) {
             drop_unseen(&mut starts, &mut columns, &mut values);
         }
@@ -247,18 +248,21 @@ fn grid(starts: &[usize]) -> Vec<usize> {
     firsts
 }
 
-fn check_rows(starts: &[usize], columns: &[u32], values: &[f64], n_features: usize) -> Result<()> {
-    check_length("values of observed cells", columns.len(), values.len())?;
+/// Whether the parts of compressed rows fit together.
+pub(super) fn check_compressed(starts: &[usize], columns: &[u32], values: &[f64], p: usize) -> Result<()> {
+    check_length("values of stored cells", columns.len(), values.len())?;
     let ascending = starts.windows(2).all(|pair| pair[0] <= pair[1]);
     if !ascending || starts.first() != Some(&0) || starts.last() != Some(&columns.len()) {
         let (name, value) = ("the starts of the rows", format!("{} numbers", starts.len()));
         return Err(Error::Parameter { name, value, allowed: "ascending from 0 to the number of cells" });
     }
+    columns.iter().try_for_each(|c| check_index("the feature of a cell", *c as usize, p))
+}
+
+/// Whether each cell is there once, in order, and finite or not seen.
+fn check_cells(starts: &[usize], columns: &[u32], values: &[f64]) -> Result<()> {
     for (row, range) in starts.windows(2).enumerate() {
         let (columns, values) = (&columns[range[0]..range[1]], &values[range[0]..range[1]]);
-        if let Some(column) = columns.iter().find(|c| **c as usize >= n_features) {
-            check_index("the feature of a cell", *column as usize, n_features)?;
-        }
         if let Some(pair) = columns.windows(2).find(|pair| pair[0] >= pair[1]) {
             if pair[0] == pair[1] {
                 return Err(Error::DuplicateCell { cell: cell(row, pair[0]) });
@@ -292,7 +296,7 @@ fn drop_unseen(starts: &mut [usize], columns: &mut Vec<u32>, values: &mut Vec<f6
     values.truncate(kept);
 }
 
-fn check_length(what: &'static str, expected: usize, found: usize) -> Result<()> {
+pub(super) fn check_length(what: &'static str, expected: usize, found: usize) -> Result<()> {
     if expected == found { Ok(()) } else { Err(Error::Length { what, expected, found }) }
 }
 

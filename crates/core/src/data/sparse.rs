@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
+use super::observed::{check_compressed, check_length};
 use super::{Block, Cells, Chunk, Order, RowSource};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Cells of a chunk once its zeros are written out.
 const CHUNK_CELLS: usize = 1 << 20;
@@ -38,19 +39,7 @@ impl Sparse {
     /// # Errors
     /// When the parts do not fit together.
     pub fn new(starts: Vec<usize>, columns: Vec<u32>, values: Vec<f64>, n_features: usize) -> Result<Self> {
-        if columns.len() != values.len() {
-            let (expected, found) = (columns.len(), values.len());
-            return Err(Error::Length { what: "values of stored cells", expected, found });
-        }
-        let ascending = starts.windows(2).all(|pair| pair[0] <= pair[1]);
-        if !ascending || starts.first() != Some(&0) || starts.last() != Some(&columns.len()) {
-            let (name, value) = ("the starts of the rows", format!("{} numbers", starts.len()));
-            return Err(Error::Parameter { name, value, allowed: "ascending from 0 to the number of cells" });
-        }
-        if let Some(column) = columns.iter().find(|c| **c as usize >= n_features) {
-            let (name, value) = ("the feature of a cell", column.to_string());
-            return Err(Error::Parameter { name, value, allowed: "below the number of features" });
-        }
+        check_compressed(&starts, &columns, &values, n_features)?;
         Ok(Self { starts, columns, values, n_features, weights: None, names: None })
     }
 
@@ -70,10 +59,7 @@ impl Sparse {
     /// # Errors
     /// When there is not one name per feature.
     pub fn with_names(mut self, names: Vec<String>) -> Result<Self> {
-        if names.len() != self.n_features {
-            let (expected, found) = (self.n_features, names.len());
-            return Err(Error::Length { what: "feature names", expected, found });
-        }
+        check_length("feature names", self.n_features, names.len())?;
         self.names = Some(names);
         Ok(self)
     }
