@@ -360,6 +360,39 @@ fn a_caller_can_watch_and_stop() {
 // ------------------------------------------------------------------------------------------------- wide data
 
 /// Too many features for all pairs: the start is another one, the optimum is not.
+/// Where most cells are missing components join one by one; a model of those that were there when it was stopped is usable.
+#[test]
+fn components_that_join_one_by_one() {
+    let x = rows_with_holes(600, 20, 3, 0.7, 5);
+    let passes = std::sync::Mutex::new(Vec::new());
+    let watch = |event: Event| {
+        if let Event::Iteration { number, .. } = event {
+            passes.lock().unwrap().push(number);
+        }
+    };
+    let fit = Ppca::new(3).fit_with(&x, &Control::new().observer(&watch)).unwrap();
+    let passes = passes.into_inner().unwrap();
+    assert_eq!(passes.iter().filter(|number| **number == 1).count(), 3, "three components joined");
+    assert_eq!(fit.report.passes, passes.len() + 1);
+    relative(
+        fit.report.log_likelihood.unwrap(),
+        observed_log_likelihood(&fit.model, &x, None),
+        1e-10,
+        "whole",
+    );
+    let begun = AtomicBool::new(false);
+    let stop = |event: Event| {
+        if matches!(event, Event::Iteration { number: 2, .. }) {
+            begun.store(true, Ordering::Relaxed);
+        }
+    };
+    let control = Control::new().observer(&stop).cancel(&begun);
+    let stopped = Ppca::new(3).fit_with(&x, &control).unwrap();
+    assert_eq!((stopped.report.stop, stopped.report.components), (Stop::Interrupted, 1));
+    let expected = observed_log_likelihood(&stopped.model, &x, None);
+    relative(stopped.report.log_likelihood.unwrap(), expected, 1e-10, "stopped");
+}
+
 #[test]
 fn wide_data_start_from_filled_rows() {
     let x = rows_with_holes(150, 300, 2, 0.3, 20); // 300 features of observed cells only are wide

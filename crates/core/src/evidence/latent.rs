@@ -60,6 +60,21 @@ impl LatentParameters {
         self
     }
 
+    /// The same with the first q components only.
+    pub(crate) fn leading(&self, q: usize) -> Self {
+        let loadings = self.loadings.a.as_ref().subrows(0, q).to_owned();
+        Self { loadings: FeatureLoadings::new(&loadings), ..self.clone() }
+    }
+
+    /// The same with one more component: the one that stands in its place in `other`.
+    pub(crate) fn joined_by(&self, other: &Self) -> Self {
+        let (p, q) = (self.n_features(), self.n_latent());
+        let entry = |i: usize, j: usize| {
+            if i < q { self.loadings.a[(i, j)] } else { other.loadings.a[(i, j)] * (other.unit / self.unit) }
+        };
+        Self { loadings: FeatureLoadings::new(&Mat::from_fn(q + 1, p, entry)), ..self.clone() }
+    }
+
     /// p.
     pub fn n_features(&self) -> usize {
         self.mean.len()
