@@ -95,9 +95,9 @@ impl<M> Spectral<M> {
             return Err(Error::Parameter { name, value, allowed });
         }
         let noise = (0..p).map(|j| model.noise().of(j)).sum::<f64>() / p as f64;
-        let unit = found.unit();
+        let unit = found.units().of(0);
         // A model without noise cannot learn: what is nearest to it can.
-        let noise = if noise > 0.0 { noise } else { found.noise_variance() };
+        let noise = if noise > 0.0 { noise } else { found.noise_variance(0) };
         let mut loadings = model.loadings().transpose().to_owned();
         loadings.col_iter_mut().for_each(|c| c.iter_mut().for_each(|x| *x /= unit));
         Ok(LatentParameters::in_units(model.mean().to_vec(), &loadings, noise / (unit * unit), unit))
@@ -108,7 +108,7 @@ impl<M> Spectral<M> {
         let (p, q) = (parameters.n_features(), parameters.n_latent());
         let (found, mut journey) = self.climb(&parameters, &census, source, control)?;
         journey.passes += passes;
-        let noise = if found.noiseless { 0.0 } else { found.parameters.noise_variance() };
+        let noise = if found.noiseless { 0.0 } else { found.parameters.noise_variance(0) };
         let spectrum = Spectrum::of_model(
             found.parameters.mean().to_vec(),
             found.parameters.loadings().as_ref(),
