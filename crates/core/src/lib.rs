@@ -41,7 +41,7 @@ pub mod persist;
 pub use algorithm::Components;
 pub use control::{Control, Event};
 pub use error::{Error, ErrorClass, Result};
-pub use estimator::{Fit, Pca, Ppca, Solver};
+pub use estimator::{FactorAnalysis, FactorFit, FactorSolver, Fit, Pca, Ppca, Solver};
 
 /// The example in the README is compiled and run.
 #[cfg(doctest)]
