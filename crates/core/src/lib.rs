@@ -21,6 +21,7 @@
 //! | [`algorithm`] | how a model is found: mathematics only, and the one loop |
 //! | [`model`] | what a fitted model is and what can be asked of it |
 //! | [`estimator`] | the front doors: options → plan → algorithm → model and report |
+//! | [`rotate`] | loadings turned so that they can be read |
 //! | [`persist`] | models and evidence as bytes that two languages can read |
 //!
 //! Symbols, once and for all: x is a row of p features, z its q latent variables, W the p × q loadings, μ the mean,
@@ -37,6 +38,7 @@ pub mod evidence;
 pub mod linalg;
 pub mod model;
 pub mod persist;
+pub mod rotate;
 
 pub use algorithm::Components;
 pub use control::{Control, Event};
