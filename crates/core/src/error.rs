@@ -175,6 +175,25 @@ pub enum Error {
         /// Pairs of features that are copies of each other, up to scale and sign.
         copies: Vec<(usize, usize)>,
     },
+    /// A row of loadings that has no length to be normalised by.
+    #[error(
+        "{} has no loadings, so Kaiser's normalisation cannot give its row length 1; leave it out, or rotate without the normalisation",
+        feature_is(.feature)
+    )]
+    ZeroLoadings {
+        /// Position, counted from 0, and name when the caller knows it.
+        feature: (usize, Option<String>),
+    },
+    /// An oblique rotation in which factors became one, or loadings that span fewer dimensions than they have columns.
+    #[error(
+        "the {rotation} rotation has no answer: factors fall together; ask for fewer factors, or for an orthogonal rotation{hint}"
+    )]
+    Collapsed {
+        /// Name of the rotation.
+        rotation: &'static str,
+        /// What else might help; empty when nothing.
+        hint: &'static str,
+    },
     /// A decomposition did not converge.
     #[error("the {0} did not converge")]
     Decomposition(&'static str),
@@ -239,6 +258,11 @@ pub enum ErrorClass {
     Interrupted,
 }
 
+/// "feature 'a'" or "feature 3".
+fn feature_is((j, name): &(usize, Option<String>)) -> String {
+    name.as_ref().map_or_else(|| format!("feature {j}"), |name| format!("feature '{name}'"))
+}
+
 /// "feature 'a' was" or "features 'a', 'b' and 3 more were".
 fn features_are(features: &[(usize, Option<String>)]) -> String {
     const SHOWN: usize = 8;
@@ -292,6 +316,7 @@ impl Error {
             Self::Parameter { .. } | Self::Solver { .. } => ErrorClass::Usage,
             Self::NotPositiveDefinite { .. }
             | Self::Decomposition(_)
+            | Self::Collapsed { .. }
             | Self::NoDensity { .. }
             | Self::ObjectiveFell { .. } => ErrorClass::Numerical,
             Self::Format(_) | Self::Version { .. } => ErrorClass::File,
@@ -308,6 +333,7 @@ impl Error {
             Self::Infinite { cell, .. } | Self::Hole { cell, .. } | Self::DuplicateCell { cell } => {
                 cell.name = name(cell.column);
             }
+            Self::ZeroLoadings { feature } => feature.1 = name(feature.0),
             Self::NeverObserved { features } => features.iter_mut().for_each(|(j, n)| *n = name(*j)),
             _ => (),
         }

@@ -21,6 +21,7 @@
 //! | [`algorithm`] | how a model is found: mathematics only, and the one loop |
 //! | [`model`] | what a fitted model is and what can be asked of it |
 //! | [`estimator`] | the front doors: options → plan → algorithm → model and report |
+//! | [`rotate`] | loadings turned so that they can be read |
 //! | [`assess`] | how well a factor model fits, how sure its numbers are, whether data are worth one |
 //! | [`persist`] | models and evidence as bytes that two languages can read |
 //!
@@ -39,11 +40,12 @@ pub mod evidence;
 pub mod linalg;
 pub mod model;
 pub mod persist;
+pub mod rotate;
 
 pub use algorithm::Components;
 pub use control::{Control, Event};
 pub use error::{Error, ErrorClass, Result};
-pub use estimator::{Fit, Pca, Ppca, Solver};
+pub use estimator::{FactorAnalysis, FactorFit, FactorSolver, Fit, Pca, Ppca, Solver};
 
 /// The example in the README is compiled and run.
 #[cfg(doctest)]

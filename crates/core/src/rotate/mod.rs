@@ -1,0 +1,237 @@
+//! Loadings turned so that they can be read: orthogonal and oblique rotations.
+//!
+//! The covariance that loadings stand for does not change when latent axes are turned, so the turn is free to make them simple. What
+//! is simple a [`Method`] says; [`Rotate`] finds the turn, for the loadings of any model; [`Rotated`] holds what comes out.
+
+mod closed;
+mod criterion;
+mod descent;
+mod method;
+mod rotated;
+mod scaled;
+mod turn;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
+use rayon::prelude::*;
+
+pub use method::Method;
+pub use rotated::Rotated;
+
+use crate::error::{Error, Result};
+use crate::linalg::{Mat, MatRef, orthonormal_columns};
+use criterion::Criterion;
+use descent::{End, Stop, descend};
+use method::parameter;
+use scaled::Scaled;
+use turn::Space;
+
+/// A descent that did not come to rest and has entries of T⁻¹ of this size is on its way to a singular T.
+const COLLAPSING: f64 = 1e3;
+/// Values of the criterion that agree to this, relative, belong to one optimum.
+const SAME: f64 = 1e-9;
+
+/// A rotation to be made: the method and how it is looked for.
+///
+/// ```
+/// use covary::linalg::Mat;
+/// use covary::rotate::{Method, Rotate};
+///
+/// // Two clusters of features, their axes turned by half a right angle.
+/// let a = Mat::from_fn(4, 2, |i, j| if (i < 2) == (j == 0) || j == 0 { 0.5 } else { -0.5 });
+/// let turned = Rotate::new(Method::Quartimax).run(a.as_ref())?;
+/// let found = [turned.pattern[(0, 0)], turned.pattern[(0, 1)], turned.pattern[(3, 0)], turned.pattern[(3, 1)]];
+/// let simple = [0.5_f64.sqrt(), 0.0, 0.0, 0.5_f64.sqrt()];
+/// assert!(found.iter().zip(simple).all(|(a, b)| (a - b).abs() < 1e-12));
+/// # Ok::<(), covary::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Rotate {
+    method: Method,
+    kaiser: bool,
+    starts: usize,
+    seed: u64,
+    stop: Stop,
+}
+
+impl Rotate {
+    /// A rotation with the settings that are usual for the method.
+    pub fn new(method: Method) -> Self {
+        let (kaiser, starts) = (method.kaiser_by_default(), method.starts_by_default());
+        let stop = Stop { tolerance: 1e-12, iterations: 10_000 };
+        Self { method, kaiser, starts, seed: 0, stop }
+    }
+
+    /// Whether rows are brought to length 1 before, and back after \[K58\], so that all features count alike.
+    ///
+    /// On by default for varimax and promax, as in R's `stats`, off for the others, as in GPArotation. Promax normalises for its varimax
+    /// only. A target stays in the units of the loadings: normalising gives its rows weights.
+    pub fn kaiser(mut self, normalise: bool) -> Self {
+        self.kaiser = normalise;
+        self
+    }
+
+    /// How many starts, at least 1: the loadings as they are, then random turns. The best value wins, the first of equals.
+    pub fn starts(mut self, starts: usize) -> Self {
+        self.starts = starts;
+        self
+    }
+
+    /// Seed of the random turns (0 unless told). The same seed finds the same rotation.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Length of the projected gradient, per feature and for loadings of mean square 1, at which a descent ends (1e-12).
+    pub fn tolerance(mut self, tolerance: f64) -> Self {
+        self.stop.tolerance = tolerance;
+        self
+    }
+
+    /// Most steps of each descent (10 000). One that needs more is returned as not converged.
+    pub fn max_iterations(mut self, iterations: usize) -> Self {
+        self.stop.iterations = iterations;
+        self
+    }
+
+    /// The method.
+    pub fn method(&self) -> &Method {
+        &self.method
+    }
+
+    /// Rotates loadings A (p × q). One column has nothing to be turned to: only its sign is set.
+    ///
+    /// # Errors
+    /// When a loading is not finite, there are more factors than features, a parameter or a target does not fit, a row is zero that Kaiser's
+    /// normalisation would divide by ([`Error::ZeroLoadings`]), or factors fall together ([`Error::Collapsed`]).
+    pub fn run(&self, loadings: MatRef<'_, f64>) -> Result<Rotated> {
+        self.check(loadings)?;
+        let q = loadings.ncols();
+        if q < 2 {
+            let still = Rotated::new(loadings, Mat::identity(q, q), Space::Orthogonal);
+            return still.map(|r| self.arranged(r)).ok_or_else(|| self.collapsed());
+        }
+        let scaled = if self.kaiser { Scaled::by_rows(loadings)? } else { Scaled::as_a_whole(loadings) };
+        let found = match &self.method {
+            Method::Promax { power } => self.promax(loadings, &scaled, *power),
+            Method::Procrustes { target, .. } => self.procrustes(loadings, &scaled, target),
+            method => self.descended(loadings, &scaled, method),
+        };
+        found.map(|r| self.arranged(r))
+    }
+
+    fn arranged(&self, rotated: Rotated) -> Rotated {
+        if self.method.target().is_some() { rotated } else { rotated.standard() }
+    }
+
+    fn space(&self) -> Space {
+        if self.method.is_oblique() { Space::Oblique } else { Space::Orthogonal }
+    }
+
+    fn check(&self, a: MatRef<'_, f64>) -> Result<()> {
+        let (p, q) = (a.nrows(), a.ncols());
+        if q > p {
+            return Err(parameter("the number of factors", &q, "at most the number of features"));
+        }
+        let cells = (0..p).flat_map(|i| (0..q).map(move |j| (i, j)));
+        if let Some((i, j)) = cells.clone().find(|ij| !a[*ij].is_finite()) {
+            let value = format!("{} (feature {i}, factor {j})", a[(i, j)]);
+            return Err(parameter("a loading", &value, "a finite number"));
+        }
+        if self.starts == 0 {
+            return Err(parameter("the number of starts", &self.starts, "at least 1"));
+        }
+        if !(self.stop.tolerance > 0.0 && self.stop.tolerance.is_finite()) {
+            return Err(parameter("the tolerance of the rotation", &self.stop.tolerance, "positive"));
+        }
+        self.method.check(p, q)
+    }
+
+    fn collapsed(&self) -> Error {
+        let hint = match self.method {
+            Method::Oblimin { gamma } if gamma > 0.0 => ", or for a gamma of at most 0",
+            _ => "",
+        };
+        Error::Collapsed { rotation: self.method.name(), hint }
+    }
+
+    /// The best of all starts of a smooth criterion.
+    fn descended(&self, a: MatRef<'_, f64>, scaled: &Scaled, method: &Method) -> Result<Rotated> {
+        let space = if method.is_oblique() { Space::Oblique } else { Space::Orthogonal };
+        let Some(criterion) = Criterion::of(method, a.ncols(), &scaled.rows) else {
+            return Err(self.collapsed());
+        };
+        let ends: Vec<Option<End>> = (0..self.starts)
+            .into_par_iter()
+            .map(|k| {
+                let start = self.start(k, a.ncols());
+                descend(space, scaled.loadings.as_ref(), &criterion, start, self.stop)
+            })
+            .map(|end| end.filter(|e| e.converged || !collapsing(space, e)))
+            .collect();
+        let unit = if self.kaiser { 1.0 } else { scaled.rows[0].powi(criterion.degree()) };
+        let value = |end: &End| end.point.value * a.nrows() as f64 * unit;
+        let best = best(&ends).ok_or_else(|| self.collapsed())?;
+        let rotated = Rotated::new(a, best.point.turn.clone(), space).ok_or_else(|| self.collapsed())?;
+        Ok(Rotated {
+            criterion: value(best),
+            iterations: best.iterations,
+            converged: best.converged,
+            starts: ends.iter().map(|e| e.as_ref().map_or(f64::NAN, value)).collect(),
+            ..rotated
+        })
+    }
+
+    /// The turn that a descent starts from: none, then random ones, each from a stream of its own.
+    fn start(&self, k: usize, q: usize) -> Mat<f64> {
+        if k == 0 {
+            return Mat::identity(q, q);
+        }
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        rng.set_stream(k as u64);
+        orthonormal_columns(Mat::from_fn(q, q, |_, _| StandardNormal.sample(&mut rng)))
+    }
+
+    /// Varimax, and from there towards the powers of its loadings \[HW64\].
+    fn promax(&self, a: MatRef<'_, f64>, scaled: &Scaled, power: f64) -> Result<Rotated> {
+        let varimax = self.descended(a, scaled, &Method::Varimax)?;
+        let target = closed::powers(&varimax.pattern, power);
+        let whole = Scaled::as_a_whole(a);
+        let rotated = closed::oblique(whole.loadings.as_ref(), target.as_ref())
+            .and_then(|turn| Rotated::new(a, turn, Space::Oblique))
+            .ok_or_else(|| self.collapsed())?;
+        let Rotated { criterion, iterations, converged, starts, .. } = varimax;
+        Ok(Rotated { criterion, iterations, converged, starts, ..rotated })
+    }
+
+    fn procrustes(&self, a: MatRef<'_, f64>, scaled: &Scaled, target: &Mat<f64>) -> Result<Rotated> {
+        let (from, to) = (scaled.loadings.as_ref(), scaled.likewise(target.as_ref()));
+        let turn = match self.space() {
+            Space::Orthogonal => closed::orthogonal(from, to.as_ref())?,
+            Space::Oblique => closed::oblique(from, to.as_ref()).ok_or_else(|| self.collapsed())?,
+        };
+        let rotated = Rotated::new(a, turn, self.space()).ok_or_else(|| self.collapsed())?;
+        let left = scaled.likewise((&rotated.pattern - target).as_ref());
+        let unit = if self.kaiser { 1.0 } else { scaled.rows[0].powi(2) };
+        let criterion = left.squared_norm_l2() * unit;
+        Ok(Rotated { criterion, starts: vec![criterion], ..rotated })
+    }
+}
+
+fn collapsing(space: Space, end: &End) -> bool {
+    space.inverse(end.point.turn.as_ref()).is_none_or(|t| t.norm_max() > COLLAPSING)
+}
+
+/// The lowest end; among those that are equal up to rounding the first that came to rest.
+fn best(ends: &[Option<End>]) -> Option<&End> {
+    let ends = || ends.iter().flatten();
+    let lowest = ends().map(|e| e.point.value).min_by(f64::total_cmp)?;
+    let equal = || ends().filter(|e| same_value(e.point.value, lowest));
+    equal().find(|e| e.converged).or_else(|| equal().next())
+}
+
+fn same_value(a: f64, b: f64) -> bool {
+    (a - b).abs() <= SAME * a.abs().max(b.abs()).max(f64::MIN_POSITIVE)
+}
