@@ -209,6 +209,16 @@ pub enum Error {
         /// The pivot at which the factorisation broke down, counted from 0.
         index: usize,
     },
+    /// A correlation matrix that has no inverse.
+    #[error("the correlation matrix is singular (smallest eigenvalue {eigenvalue:.3e}){}", why_singular(.constant, .copies))]
+    Singular {
+        /// Its smallest eigenvalue; below 0 when it is no correlation matrix at all.
+        eigenvalue: f64,
+        /// Features without variance, counted from 0.
+        constant: Vec<usize>,
+        /// Pairs of features that are copies of each other, up to scale and sign.
+        copies: Vec<(usize, usize)>,
+    },
     /// A row of loadings that has no length to be normalised by.
     #[error(
         "{} has no loadings, so Kaiser's normalisation cannot give its row length 1; leave it out, or rotate without the normalisation",
@@ -312,6 +322,29 @@ fn features_are(features: &[(usize, Option<String>)]) -> String {
         Some((last, [])) => format!("feature {last} was"),
         Some((last, others)) => format!("features {} and {last} were", others.join(", ")),
         None => "no feature was".into(),
+    }
+}
+
+/// What can be told of the reason, and what to do.
+fn why_singular(constant: &[usize], copies: &[(usize, usize)]) -> String {
+    const SHOWN: usize = 8;
+    let list = |items: Vec<String>| {
+        let more = items.len().saturating_sub(SHOWN);
+        let shown = items.into_iter().take(SHOWN).collect::<Vec<_>>().join(", ");
+        if more > 0 { format!("{shown} and {more} more") } else { shown }
+    };
+    match (constant, copies) {
+        ([], []) => {
+            "; some features are combinations of others, or there are too few rows: leave features out".into()
+        }
+        ([], _) => {
+            let pairs = copies.iter().map(|(i, j)| format!("{i} and {j}")).collect();
+            format!(": features {} are copies of each other; keep one of each", list(pairs))
+        }
+        _ => {
+            let names = constant.iter().map(ToString::to_string).collect();
+            format!(": feature(s) {} are constant; leave them out", list(names))
+        }
     }
 }
 
