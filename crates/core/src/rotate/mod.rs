@@ -8,8 +8,8 @@ mod criterion;
 mod descent;
 mod method;
 mod rotated;
-mod scaled;
 mod turn;
+mod units;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -24,8 +24,8 @@ use crate::linalg::{Mat, MatRef, orthonormal_columns};
 use criterion::Criterion;
 use descent::{End, Stop, descend};
 use method::parameter;
-use scaled::Scaled;
 use turn::Space;
+use units::Units;
 
 /// A descent that did not come to rest and has entries of T⁻¹ of this size is on its way to a singular T.
 const COLLAPSING: f64 = 1e3;
@@ -113,11 +113,11 @@ impl Rotate {
             let still = Rotated::new(loadings, Mat::identity(q, q), Space::Orthogonal);
             return still.map(|r| self.arranged(r)).ok_or_else(|| self.collapsed());
         }
-        let scaled = if self.kaiser { Scaled::by_rows(loadings)? } else { Scaled::as_a_whole(loadings) };
+        let units = if self.kaiser { Units::kaiser(loadings)? } else { Units::typical(loadings) };
         let found = match &self.method {
-            Method::Promax { power } => self.promax(loadings, &scaled, *power),
-            Method::Procrustes { target, .. } => self.procrustes(loadings, &scaled, target),
-            method => self.descended(loadings, &scaled, method),
+            Method::Promax { power } => self.promax(loadings, &units, *power),
+            Method::Procrustes { target, .. } => self.procrustes(loadings, &units, target),
+            method => self.descended(loadings, &units, method),
         };
         found.map(|r| self.arranged(r))
     }
@@ -158,21 +158,22 @@ impl Rotate {
     }
 
     /// The best of all starts of a smooth criterion.
-    fn descended(&self, a: MatRef<'_, f64>, scaled: &Scaled, method: &Method) -> Result<Rotated> {
+    fn descended(&self, a: MatRef<'_, f64>, units: &Units, method: &Method) -> Result<Rotated> {
         let space = if method.is_oblique() { Space::Oblique } else { Space::Orthogonal };
-        let Some(criterion) = Criterion::of(method, a.ncols(), &scaled.rows) else {
+        let Some(criterion) = Criterion::of(method, a.ncols(), units) else {
             return Err(self.collapsed());
         };
+        let loadings = units.of(a);
         let ends: Vec<Option<End>> = (0..self.starts)
             .into_par_iter()
             .map(|k| {
                 let start = self.start(k, a.ncols());
-                descend(space, scaled.loadings.as_ref(), &criterion, start, self.stop)
+                descend(space, loadings.as_ref(), &criterion, start, self.stop)
             })
             .map(|end| end.filter(|e| e.converged || !collapsing(space, e)))
             .collect();
-        let unit = if self.kaiser { 1.0 } else { scaled.rows[0].powi(criterion.degree()) };
-        let value = |end: &End| end.point.value * a.nrows() as f64 * unit;
+        let unit = units.whole.powi(criterion.degree()) * a.nrows() as f64;
+        let value = |end: &End| end.point.value * unit;
         let best = best(&ends).ok_or_else(|| self.collapsed())?;
         let rotated = Rotated::new(a, best.point.turn.clone(), space).ok_or_else(|| self.collapsed())?;
         Ok(Rotated {
@@ -195,27 +196,26 @@ impl Rotate {
     }
 
     /// Varimax, and from there towards the powers of its loadings \[HW64\].
-    fn promax(&self, a: MatRef<'_, f64>, scaled: &Scaled, power: f64) -> Result<Rotated> {
-        let varimax = self.descended(a, scaled, &Method::Varimax)?;
+    fn promax(&self, a: MatRef<'_, f64>, units: &Units, power: f64) -> Result<Rotated> {
+        let varimax = self.descended(a, units, &Method::Varimax)?;
         let target = closed::powers(&varimax.pattern, power);
-        let whole = Scaled::as_a_whole(a);
-        let rotated = closed::oblique(whole.loadings.as_ref(), target.as_ref())
+        let plain = Units::typical(a).of(a);
+        let rotated = closed::oblique(plain.as_ref(), target.as_ref())
             .and_then(|turn| Rotated::new(a, turn, Space::Oblique))
             .ok_or_else(|| self.collapsed())?;
         let Rotated { criterion, iterations, converged, starts, .. } = varimax;
         Ok(Rotated { criterion, iterations, converged, starts, ..rotated })
     }
 
-    fn procrustes(&self, a: MatRef<'_, f64>, scaled: &Scaled, target: &Mat<f64>) -> Result<Rotated> {
-        let (from, to) = (scaled.loadings.as_ref(), scaled.likewise(target.as_ref()));
+    fn procrustes(&self, a: MatRef<'_, f64>, units: &Units, target: &Mat<f64>) -> Result<Rotated> {
+        let (from, to) = (units.of(a), units.of(target.as_ref()));
         let turn = match self.space() {
-            Space::Orthogonal => closed::orthogonal(from, to.as_ref())?,
-            Space::Oblique => closed::oblique(from, to.as_ref()).ok_or_else(|| self.collapsed())?,
+            Space::Orthogonal => closed::orthogonal(from.as_ref(), to.as_ref())?,
+            Space::Oblique => closed::oblique(from.as_ref(), to.as_ref()).ok_or_else(|| self.collapsed())?,
         };
         let rotated = Rotated::new(a, turn, self.space()).ok_or_else(|| self.collapsed())?;
-        let left = scaled.likewise((&rotated.pattern - target).as_ref());
-        let unit = if self.kaiser { 1.0 } else { scaled.rows[0].powi(2) };
-        let criterion = left.squared_norm_l2() * unit;
+        let left = units.of((&rotated.pattern - target).as_ref());
+        let criterion = left.squared_norm_l2() * units.whole.powi(2);
         Ok(Rotated { criterion, starts: vec![criterion], ..rotated })
     }
 }
@@ -233,5 +233,5 @@ fn best(ends: &[Option<End>]) -> Option<&End> {
 }
 
 fn same_value(a: f64, b: f64) -> bool {
-    (a - b).abs() <= SAME * a.abs().max(b.abs()).max(f64::MIN_POSITIVE)
+    a == b || (a - b).abs() <= SAME * a.abs().max(b.abs()).max(f64::MIN_POSITIVE)
 }

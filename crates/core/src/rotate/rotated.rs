@@ -25,7 +25,8 @@ pub struct Rotated {
     pub structure: Mat<f64>,
     /// Φ (q × q): correlations of the factors.
     pub correlation: Mat<f64>,
-    /// What was minimised, at the pattern (at the normalised one under Kaiser's normalisation). For promax it is varimax's.
+    /// What was minimised, at the pattern (at the normalised one under Kaiser's normalisation); varimax's for promax. Beyond
+    /// loadings of 1e±75 its fourth power of them leaves the range of doubles, though the rotation is found all the same.
     pub criterion: f64,
     /// Steps of the descent that won; 0 for closed forms.
     pub iterations: usize,
