@@ -513,6 +513,25 @@ fn loadings_of_lower_rank() {
     assert!(matches!(error, Error::Collapsed { rotation: "promax", .. }), "{error}");
 }
 
+/// A γ above 0 leaves oblimin without a lower bound (Jennrich 1979): factors fall together, or a local optimum holds them apart.
+#[test]
+fn oblimin_beyond_its_bounds() {
+    let mut rng = Rng(16);
+    let mut fallen = 0;
+    for _ in 0..5 {
+        let a = normal_matrix(10, 3, &mut rng);
+        match Rotate::new(Method::Oblimin { gamma: 1.0 }).run(a.as_ref()) {
+            Ok(r) => check_consistent(&a, &r, "local optimum"),
+            Err(e) => {
+                assert!(matches!(e, Error::Collapsed { rotation: "oblimin", .. }), "{e}");
+                assert!(e.to_string().ends_with("a gamma of at most 0"), "{e}");
+                fallen += 1;
+            }
+        }
+    }
+    assert!(fallen > 0);
+}
+
 #[test]
 fn not_converging_is_a_value() {
     let a = normal_matrix(12, 4, &mut Rng(14));

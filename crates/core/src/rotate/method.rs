@@ -178,9 +178,9 @@ impl Method {
         if let Some((what, expected, found)) = shape.into_iter().find(|(_, a, b)| a != b) {
             return Err(Error::Length { what, expected, found });
         }
-        let cells = || target.col_iter().flat_map(|c| c.iter());
+        let mut cells = (0..q).flat_map(|j| target.col_as_slice(j));
         let free = matches!(self, Self::Target { .. });
-        match cells().find(|x| x.is_infinite() || (x.is_nan() && !free)) {
+        match cells.find(|x| x.is_infinite() || (x.is_nan() && !free)) {
             Some(x) if x.is_nan() => Err(parameter(
                 "a cell of the target",
                 x,

@@ -126,10 +126,6 @@ impl Rotate {
         if self.method.target().is_some() { rotated } else { rotated.standard() }
     }
 
-    fn space(&self) -> Space {
-        if self.method.is_oblique() { Space::Oblique } else { Space::Orthogonal }
-    }
-
     fn check(&self, a: MatRef<'_, f64>) -> Result<()> {
         let (p, q) = (a.nrows(), a.ncols());
         if q > p {
@@ -159,23 +155,13 @@ impl Rotate {
 
     /// The best of all starts of a smooth criterion.
     fn descended(&self, a: MatRef<'_, f64>, units: &Units, method: &Method) -> Result<Rotated> {
-        let space = if method.is_oblique() { Space::Oblique } else { Space::Orthogonal };
-        let Some(criterion) = Criterion::of(method, a.ncols(), units) else {
-            return Err(self.collapsed());
-        };
-        let loadings = units.of(a);
-        let ends: Vec<Option<End>> = (0..self.starts)
-            .into_par_iter()
-            .map(|k| {
-                let start = self.start(k, a.ncols());
-                descend(space, loadings.as_ref(), &criterion, start, self.stop)
-            })
-            .map(|end| end.filter(|e| e.converged || !collapsing(space, e)))
-            .collect();
-        let unit = units.whole.powi(criterion.degree()) * a.nrows() as f64;
-        let value = |end: &End| end.point.value * unit;
+        let space = Space::of(method);
+        let criterion = Criterion::of(method, a.ncols(), units).ok_or_else(|| self.collapsed())?;
+        let ends = self.ends(space, units.of(a).as_ref(), &criterion);
         let best = best(&ends).ok_or_else(|| self.collapsed())?;
         let rotated = Rotated::new(a, best.point.turn.clone(), space).ok_or_else(|| self.collapsed())?;
+        let unit = units.whole.powi(criterion.degree()) * a.nrows() as f64;
+        let value = |end: &End| end.point.value * unit;
         Ok(Rotated {
             criterion: value(best),
             iterations: best.iterations,
@@ -183,6 +169,13 @@ impl Rotate {
             starts: ends.iter().map(|e| e.as_ref().map_or(f64::NAN, value)).collect(),
             ..rotated
         })
+    }
+
+    /// Where each start leads; nowhere when factors fall together.
+    fn ends(&self, space: Space, a: MatRef<'_, f64>, criterion: &Criterion) -> Vec<Option<End>> {
+        let descent = |k| descend(space, a, criterion, self.start(k, a.ncols()), self.stop);
+        let sound = |end: &End| end.converged || !collapsing(space, end);
+        (0..self.starts).into_par_iter().map(|k| descent(k).filter(sound)).collect()
     }
 
     /// The turn that a descent starts from: none, then random ones, each from a stream of its own.
@@ -209,11 +202,12 @@ impl Rotate {
 
     fn procrustes(&self, a: MatRef<'_, f64>, units: &Units, target: &Mat<f64>) -> Result<Rotated> {
         let (from, to) = (units.of(a), units.of(target.as_ref()));
-        let turn = match self.space() {
+        let space = Space::of(&self.method);
+        let turn = match space {
             Space::Orthogonal => closed::orthogonal(from.as_ref(), to.as_ref())?,
             Space::Oblique => closed::oblique(from.as_ref(), to.as_ref()).ok_or_else(|| self.collapsed())?,
         };
-        let rotated = Rotated::new(a, turn, self.space()).ok_or_else(|| self.collapsed())?;
+        let rotated = Rotated::new(a, turn, space).ok_or_else(|| self.collapsed())?;
         let left = units.of((&rotated.pattern - target).as_ref());
         let criterion = left.squared_norm_l2() * units.whole.powi(2);
         Ok(Rotated { criterion, starts: vec![criterion], ..rotated })
