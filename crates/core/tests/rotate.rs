@@ -432,7 +432,7 @@ fn restarts_find_the_edges_of_boxes() {
     let missed = firsts.iter().filter(|f| **f > many.criterion * (1.0 + 1e-6)).count();
     assert!(missed > 0, "one start is always enough: {firsts:?}");
     assert!(firsts.iter().all(|f| *f >= many.criterion * (1.0 - 1e-9)), "{firsts:?} {}", many.criterion);
-    assert!(many.agreeing() < many.starts.len(), "{:?}", many.starts);
+    assert!(many.agreeing < many.starts.len(), "{:?}", many.starts);
 }
 
 /// Loadings of three principal components of 26 functions of the edges x, y, z of boxes.
@@ -624,7 +624,7 @@ fn r_finds_the_same() {
             eprintln!(
                 "{name:28} {what:32} {off:8.1e} {:4} iterations {}/{}",
                 r.iterations,
-                r.agreeing(),
+                r.agreeing,
                 r.starts.len()
             );
             let entry = worst.entry(what.clone()).or_default();

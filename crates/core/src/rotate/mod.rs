@@ -29,7 +29,7 @@ use units::Units;
 
 /// A descent that did not come to rest and has entries of T⁻¹ of this size is on its way to a singular T.
 const COLLAPSING: f64 = 1e3;
-/// Values of the criterion that agree to this, relative, belong to one optimum.
+/// Values of the criterion per feature that agree to this belong to one optimum.
 const SAME: f64 = 1e-9;
 
 /// A rotation to be made: the method and how it is looked for.
@@ -167,6 +167,7 @@ impl Rotate {
             iterations: best.iterations,
             converged: best.converged,
             starts: ends.iter().map(|e| e.as_ref().map_or(f64::NAN, value)).collect(),
+            agreeing: ends.iter().flatten().filter(|e| equal(e, best)).count(),
             ..rotated
         })
     }
@@ -196,8 +197,8 @@ impl Rotate {
         let rotated = closed::oblique(plain.as_ref(), target.as_ref())
             .and_then(|turn| Rotated::new(a, turn, Space::Oblique))
             .ok_or_else(|| self.collapsed())?;
-        let Rotated { criterion, iterations, converged, starts, .. } = varimax;
-        Ok(Rotated { criterion, iterations, converged, starts, ..rotated })
+        let Rotated { criterion, iterations, converged, starts, agreeing, .. } = varimax;
+        Ok(Rotated { criterion, iterations, converged, starts, agreeing, ..rotated })
     }
 
     fn procrustes(&self, a: MatRef<'_, f64>, units: &Units, target: &Mat<f64>) -> Result<Rotated> {
@@ -210,7 +211,7 @@ impl Rotate {
         let rotated = Rotated::new(a, turn, space).ok_or_else(|| self.collapsed())?;
         let left = units.of((&rotated.pattern - target).as_ref());
         let criterion = left.squared_norm_l2() * units.whole.powi(2);
-        Ok(Rotated { criterion, starts: vec![criterion], ..rotated })
+        Ok(Rotated { criterion, starts: vec![criterion], agreeing: 1, ..rotated })
     }
 }
 
@@ -221,11 +222,12 @@ fn collapsing(space: Space, end: &End) -> bool {
 /// The lowest end; among those that are equal up to rounding the first that came to rest.
 fn best(ends: &[Option<End>]) -> Option<&End> {
     let ends = || ends.iter().flatten();
-    let lowest = ends().map(|e| e.point.value).min_by(f64::total_cmp)?;
-    let equal = || ends().filter(|e| same_value(e.point.value, lowest));
-    equal().find(|e| e.converged).or_else(|| equal().next())
+    let lowest = ends().min_by(|a, b| a.point.value.total_cmp(&b.point.value))?;
+    let lowest_too = || ends().filter(|e| equal(e, lowest));
+    lowest_too().find(|e| e.converged).or_else(|| lowest_too().next())
 }
 
-fn same_value(a: f64, b: f64) -> bool {
-    a == b || (a - b).abs() <= SAME * a.abs().max(b.abs()).max(f64::MIN_POSITIVE)
+/// Whether two descents ended at one value; the loadings are of order 1, and so is what a value is known to.
+fn equal(a: &End, b: &End) -> bool {
+    (a.point.value - b.point.value).abs() <= SAME * (1.0 + b.point.value.abs())
 }

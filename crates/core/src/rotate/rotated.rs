@@ -35,6 +35,8 @@ pub struct Rotated {
     /// The criterion at the end of each start: the first from the given loadings, the others from random turns. NaN for a start
     /// in which factors fell together.
     pub starts: Vec<f64>,
+    /// How many starts ended at the value that won, up to rounding: 1 of many speaks for more starts.
+    pub agreeing: usize,
 }
 
 impl Rotated {
@@ -45,20 +47,24 @@ impl Rotated {
             Space::Orthogonal => (pattern.clone(), Mat::identity(turn.ncols(), turn.ncols())),
             Space::Oblique => (product(a, turn.as_ref()), correlation(&turn)),
         };
-        let (criterion, iterations, converged, starts) = (0.0, 0, true, Vec::new());
-        Some(Self { turn, pattern, structure, correlation, criterion, iterations, converged, starts })
+        let (criterion, iterations, converged, starts, agreeing) = (0.0, 0, true, Vec::new(), 0);
+        Some(Self {
+            turn,
+            pattern,
+            structure,
+            correlation,
+            criterion,
+            iterations,
+            converged,
+            starts,
+            agreeing,
+        })
     }
 
     /// Variance of all features that goes with each factor, diag(ΦΛᵀΛ); they add up to the sum of squares of A.
     pub fn explained(&self) -> Vec<f64> {
         let column = |j| self.pattern.col_as_slice(j).iter().zip(self.structure.col_as_slice(j));
         (0..self.pattern.ncols()).map(|j| column(j).map(|(l, s)| l * s).sum()).collect()
-    }
-
-    /// How many starts ended at the value that won, up to rounding.
-    pub fn agreeing(&self) -> usize {
-        let same = |value: &&f64| super::same_value(**value, self.criterion);
-        self.starts.iter().filter(same).count()
     }
 
     /// Factors in standard order and sign.
