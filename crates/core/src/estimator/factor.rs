@@ -19,7 +19,7 @@ const NOISE_ACCURACY: f64 = 1e-4;
 /// Starts that are tried where one ends at a bound, when their number is not given.
 const DOUBTFUL_STARTS: usize = 5;
 /// Discrepancies this close are the same optimum.
-const SAME_OPTIMUM: f64 = 1e-6;
+pub(super) const SAME_OPTIMUM: f64 = 1e-6;
 /// Distance of a correlation from ±1 that is rounding.
 const SAME: f64 = 1e-12;
 
@@ -50,14 +50,14 @@ pub struct FactorFit {
 /// Factor analysis by maximum likelihood: x = W z + μ + ε with a noise variance ψ for each feature.
 #[derive(Debug, Clone)]
 pub struct FactorAnalysis {
-    factors: usize,
+    pub(super) factors: usize,
     solver: FactorSolver,
-    lower: f64,
-    starts: Option<usize>,
+    pub(super) lower: f64,
+    pub(super) starts: Option<usize>,
     memory: usize,
-    tolerance: f64,
-    max_iterations: usize,
-    seed: u64,
+    pub(super) tolerance: f64,
+    pub(super) max_iterations: usize,
+    pub(super) seed: u64,
     threads: Option<usize>,
 }
 
@@ -228,15 +228,8 @@ impl FactorAnalysis {
         let p = source.n_features();
         match gather(source, || Pairwise::empty(p), control)?.finish()? {
             Found::Complete(moments) => self.solve_gathered(plan, &moments, source, control),
-            Found::Incomplete(_) => self.solve_incomplete(source, control),
+            Found::Incomplete(cases) => self.solve_available(cases, source, control),
         }
-    }
-
-    /// Rows with holes: not yet; the error names the first.
-    fn solve_incomplete(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Solved> {
-        let p = source.n_features();
-        gather(source, || Moments::empty(p), control)?;
-        Err(Error::NoRows)
     }
 
     /// After one pass; a second one in double precision when products in single are too coarse.
@@ -271,10 +264,11 @@ impl FactorAnalysis {
         check_different(r.as_ref())?;
         let tries = self.best_of(|seed| self.solve_correlations(plan.solver, r.as_ref(), seed, control))?;
         let (mean, seen) = (moments.mean().to_vec(), (moments.rows(), moments.weight()));
-        Ok(Solved { plan, tries, mean, deviations, seen, passes: 1, holes: None })
+        let weights = vec![moments.weight(); mean.len()];
+        Ok(Solved { plan, tries, mean, deviations, weights, seen, passes: 1, holes: None })
     }
 
-    fn solve_correlations(
+    pub(super) fn solve_correlations(
         &self,
         solver: Solver,
         r: MatRef<'_, f64>,
@@ -297,7 +291,7 @@ impl FactorAnalysis {
         let p = source.n_features();
         let (census, margins) = gather(source, || Survey::empty(p), control)?.finish()?;
         if census.missing() > 0 {
-            return self.solve_incomplete(source, control);
+            return self.solve_filled(census, &margins, source, control);
         }
         Components::Count(self.factors).check_possible(census.rows(), p)?;
         let deviations = deviations(margins.mean(), &margins.variance())?;
@@ -309,7 +303,8 @@ impl FactorAnalysis {
             Ok(found)
         })?;
         let (mean, seen) = (margins.mean().to_vec(), (census.rows(), census.weight()));
-        Ok(Solved { plan, tries, mean, deviations, seen, passes, holes: None })
+        let weights = margins.weight().to_vec();
+        Ok(Solved { plan, tries, mean, deviations, weights, seen, passes, holes: None })
     }
 
     /// The best of some starts: the number asked for, or one and four more where it ends at a bound or does not converge.
@@ -328,15 +323,18 @@ impl FactorAnalysis {
     }
 
     fn finish(&self, solved: Solved, started: Instant) -> Result<FactorFit> {
-        let Solved { plan, tries, mean, deviations: d, seen: (rows, weight), passes, holes } = solved;
+        let Solved { plan, tries, mean, deviations: d, weights, seen: (rows, weight), passes, holes } =
+            solved;
         let Tries { best, starts, agreeing } = tries;
         let (p, q) = (mean.len(), self.factors);
         let loadings = Mat::from_fn(p, q, |j, k| best.loadings[(j, k)] * d[j]);
         let noise = (0..p).map(|j| best.uniquenesses[j] * d[j] * d[j]).collect();
+        let mean = (0..p).map(|j| mean[j] + best.mean[j] * d[j]).collect();
         let model = LinearGaussian::new(mean, loadings, Noise::Diagonal(noise)).map_err(|_| Error::Scale)?;
         let normal = p as f64 * std::f64::consts::TAU.ln();
         let of_correlations = -0.5 * weight * (normal + best.value);
-        let log_likelihood = of_correlations - weight * d.iter().map(|d| d.ln()).sum::<f64>();
+        let volume: f64 = weights.iter().zip(&d).map(|(w, d)| w * d.ln()).sum();
+        let log_likelihood = of_correlations - volume;
         let factor = FactorReport {
             discrepancy: best.discrepancy,
             dof: ((p - q).pow(2) - (p + q)) / 2,
@@ -369,25 +367,26 @@ impl FactorAnalysis {
 }
 
 /// What a solver gives, with what is needed to go back to the scale of the data.
-struct Solved {
-    plan: Plan,
-    tries: Tries,
-    mean: Vec<f64>,
-    deviations: Vec<f64>,
-    seen: (usize, f64), // rows, weight
-    passes: usize,
-    holes: Option<Holes>,
+pub(super) struct Solved {
+    pub(super) plan: Plan,
+    pub(super) tries: Tries,
+    pub(super) mean: Vec<f64>,
+    pub(super) deviations: Vec<f64>,
+    pub(super) weights: Vec<f64>,  // of each feature's cells
+    pub(super) seen: (usize, f64), // rows, weight
+    pub(super) passes: usize,
+    pub(super) holes: Option<Holes>,
 }
 
 /// The best of some starts.
-struct Tries {
+pub(super) struct Tries {
     best: FoundFactors,
     starts: usize,
     agreeing: usize,
 }
 
 impl Tries {
-    fn new(mut all: Vec<FoundFactors>) -> Result<Self> {
+    pub(super) fn new(mut all: Vec<FoundFactors>) -> Result<Self> {
         let starts = all.len();
         all.sort_by(|a, b| a.value.total_cmp(&b.value));
         let lowest = all[0].value;
@@ -405,7 +404,7 @@ fn most_factors(p: usize) -> usize {
 }
 
 /// Standard deviations; an error names features that have none.
-fn deviations(mean: &[f64], variances: &[f64]) -> Result<Vec<f64>> {
+pub(super) fn deviations(mean: &[f64], variances: &[f64]) -> Result<Vec<f64>> {
     if variances.iter().any(|v| !v.is_finite()) {
         return Err(Error::Scale);
     }
