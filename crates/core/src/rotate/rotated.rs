@@ -42,7 +42,7 @@ pub struct Rotated {
 impl Rotated {
     /// Everything that follows from a turn; `None` when it is singular.
     pub(super) fn new(a: MatRef<'_, f64>, turn: Mat<f64>, space: Space) -> Option<Self> {
-        let pattern = product(a, space.inverse(turn.as_ref())?.transpose());
+        let pattern = product(a, space.sound_inverse(turn.as_ref())?.transpose());
         let (structure, correlation) = match space {
             Space::Orthogonal => (pattern.clone(), Mat::identity(turn.ncols(), turn.ncols())),
             Space::Oblique => (product(a, turn.as_ref()), correlation(&turn)),
