@@ -88,6 +88,50 @@ pub enum Error {
     /// Every feature is constant.
     #[error("all features are constant, so there is no variance to explain")]
     Constant,
+    /// Some features are constant where each needs a variance.
+    #[error("{} constant, so that factors have nothing to explain there; leave {} out", features_are(.features), if .features.len() == 1 { "it" } else { "them" })]
+    ConstantFeatures {
+        /// Positions, counted from 0, and names when the source knows them.
+        features: Vec<(usize, Option<String>)>,
+    },
+    /// Two features are the same up to scale and sign.
+    #[error("{} the same up to scale and shift (correlation ±1), so that the likelihood of factors has no maximum; leave one of them out", features_are(.features))]
+    SameFeatures {
+        /// Positions, counted from 0, and names when the source knows them: two.
+        features: Vec<(usize, Option<String>)>,
+    },
+    /// More factors than a covariance can tell apart.
+    #[error("{requested} factor(s) of {features} features leave fewer than 0 degrees of freedom; {}", if *.possible == 0 { "factor analysis needs at least 3 features".to_string() } else { format!("ask for at most {possible}") })]
+    Factors {
+        /// Asked for.
+        requested: usize,
+        /// The largest number that leaves degrees of freedom; 0 when none does.
+        possible: usize,
+        /// Features.
+        features: usize,
+    },
+    /// A covariance that is not symmetric.
+    #[error(
+        "the covariance is not symmetric: {value} at row {row}, column {column}, but {mirrored} on the other side of the diagonal"
+    )]
+    Asymmetric {
+        /// Row, counted from 0.
+        row: usize,
+        /// Column, counted from 0.
+        column: usize,
+        /// What stands there.
+        value: f64,
+        /// What stands at the mirrored place.
+        mirrored: f64,
+    },
+    /// A matrix of covariances or correlations that no data can have.
+    #[error(
+        "the covariance is not positive semidefinite: in units of the features' deviations it has the eigenvalue {eigenvalue:e}; no data have such a covariance (one of pairwise available cases may)"
+    )]
+    Indefinite {
+        /// The smallest eigenvalue, of the correlations.
+        eigenvalue: f64,
+    },
     /// The variance cannot be represented in double precision.
     #[error("the variance of the data overflows or underflows double precision; rescale the features")]
     Scale,
@@ -164,6 +208,16 @@ pub enum Error {
         what: &'static str,
         /// The pivot at which the factorisation broke down, counted from 0.
         index: usize,
+    },
+    /// A correlation matrix that has no inverse.
+    #[error("the correlation matrix is singular (smallest eigenvalue {eigenvalue:.3e}){}", why_singular(.constant, .copies))]
+    Singular {
+        /// Its smallest eigenvalue; below 0 when it is no correlation matrix at all.
+        eigenvalue: f64,
+        /// Features without variance, counted from 0.
+        constant: Vec<usize>,
+        /// Pairs of features that are copies of each other, up to scale and sign.
+        copies: Vec<(usize, usize)>,
     },
     /// A row of loadings that has no length to be normalised by.
     #[error(
@@ -271,6 +325,29 @@ fn features_are(features: &[(usize, Option<String>)]) -> String {
     }
 }
 
+/// What can be told of the reason, and what to do.
+fn why_singular(constant: &[usize], copies: &[(usize, usize)]) -> String {
+    const SHOWN: usize = 8;
+    let list = |items: Vec<String>| {
+        let more = items.len().saturating_sub(SHOWN);
+        let shown = items.into_iter().take(SHOWN).collect::<Vec<_>>().join(", ");
+        if more > 0 { format!("{shown} and {more} more") } else { shown }
+    };
+    match (constant, copies) {
+        ([], []) => {
+            "; some features are combinations of others, or there are too few rows: leave features out".into()
+        }
+        ([], _) => {
+            let pairs = copies.iter().map(|(i, j)| format!("{i} and {j}")).collect();
+            format!(": features {} are copies of each other; keep one of each", list(pairs))
+        }
+        _ => {
+            let names = constant.iter().map(ToString::to_string).collect();
+            format!(": feature(s) {} are constant; leave them out", list(names))
+        }
+    }
+}
+
 impl Error {
     /// Wraps the error of a row source.
     pub fn source(class: ErrorClass, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
@@ -301,7 +378,9 @@ impl Error {
                 cell.name = name(cell.column);
             }
             Self::ZeroLoadings { feature } => feature.1 = name(feature.0),
-            Self::NeverObserved { features } => features.iter_mut().for_each(|(j, n)| *n = name(*j)),
+            Self::NeverObserved { features }
+            | Self::ConstantFeatures { features }
+            | Self::SameFeatures { features } => features.iter_mut().for_each(|(j, n)| *n = name(*j)),
             _ => (),
         }
         self

@@ -9,7 +9,7 @@ use common::*;
 use covary::data::Rows;
 use covary::evidence::{Accumulator, Moments, Sketch};
 use covary::linalg::Mat;
-use covary::model::{LinearGaussian, Model, Noise};
+use covary::model::{Factors, LinearGaussian, Model, Noise};
 use covary::persist::{FORMAT_VERSION, Portable, SavedEvidence, SavedModel, kind};
 use covary::{Components, Error, Pca, Ppca, Solver};
 use proptest::prelude::*;
@@ -29,13 +29,20 @@ fn models() -> Vec<SavedModel> {
         Noise::Diagonal(vec![0.5, 0.25, 1e-300]),
     );
     let mut factor = SavedModel::new(Ppca::new(1).fit(&x).unwrap(), None).unwrap();
-    factor.model = Model::Ppca(diagonal.unwrap());
+    let diagonal = diagonal.unwrap();
+    factor.model = Model::Ppca(diagonal.clone());
+    let w = Mat::from_fn(3, 2, |i, j| (i as f64) - 0.5 * j as f64);
+    let two = LinearGaussian::new(vec![0.1, 0.2, 0.3], w, Noise::Diagonal(vec![0.5, 0.25, 2.0])).unwrap();
+    let turn = Mat::from_fn(2, 2, |i, j| [[0.8, 0.6], [-0.6, 0.8]][i][j]);
+    let turned = Factors::new(two).with_turn(turn).unwrap();
     vec![
         SavedModel::new(Ppca::new(2).fit(&x).unwrap(), names()).unwrap(),
         SavedModel::new(Pca::new(Components::All).fit(&x).unwrap(), names()).unwrap(),
         SavedModel::new(Pca::new(0.8).fit(&x).unwrap(), None).unwrap(),
         SavedModel::new(krylov, None).unwrap(),
         factor,
+        SavedModel::given(Factors::new(diagonal), names()).unwrap(),
+        SavedModel::given(turned, None).unwrap(),
     ]
 }
 
@@ -44,12 +51,10 @@ fn content(saved: &SavedModel) -> (Vec<u64>, Vec<String>, String) {
     let mut numbers = bits(saved.model.mean());
     numbers.extend(bits(&saved.eigenvalues));
     match &saved.model {
-        Model::Ppca(m) => {
-            numbers.extend(matrix_bits(m.loadings()));
-            match m.noise() {
-                Noise::Isotropic(v) => numbers.extend([0, v.to_bits()]),
-                Noise::Diagonal(psi) => numbers.extend(bits(psi)),
-            }
+        Model::Ppca(m) => numbers.extend(gaussian_bits(m)),
+        Model::Fa(m) => {
+            numbers.extend(gaussian_bits(m.gaussian()));
+            numbers.extend(m.turn().iter().flat_map(|t| matrix_bits(t)));
         }
         Model::Pca(m) => {
             numbers.extend(matrix_bits(m.components()));
@@ -60,6 +65,15 @@ fn content(saved: &SavedModel) -> (Vec<u64>, Vec<String>, String) {
     let mut report = saved.report.clone();
     report.seconds = 0.0; // not part of a file
     (numbers, saved.features.clone(), format!("{} {report:?}", saved.model.kind()))
+}
+
+fn gaussian_bits(m: &LinearGaussian) -> Vec<u64> {
+    let mut numbers = matrix_bits(m.loadings());
+    match m.noise() {
+        Noise::Isotropic(v) => numbers.extend([0, v.to_bits()]),
+        Noise::Diagonal(psi) => numbers.extend(bits(psi)),
+    }
+    numbers
 }
 
 #[test]
@@ -92,7 +106,7 @@ fn a_model_answers_the_same_from_its_file() {
 
 #[test]
 fn every_flipped_bit_is_noticed() {
-    for saved in [&models()[0], &models()[2]] {
+    for saved in [&models()[0], &models()[2], &models()[6]] {
         let bytes = saved.to_bytes().unwrap();
         let expected = content(saved);
         for at in 0..bytes.len() {

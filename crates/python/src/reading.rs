@@ -16,6 +16,7 @@ impl Reading {
     pub(crate) fn new(saved: &SavedModel) -> covary::Result<Self> {
         match &saved.model {
             AnyModel::Ppca(m) => Ok(Self::Gaussian(m.clone())),
+            AnyModel::Fa(m) => Ok(Self::Gaussian(m.gaussian().clone())),
             AnyModel::Pca(m) => {
                 // Given numbers were never divided by anything.
                 let given = saved.report.rows == 0;

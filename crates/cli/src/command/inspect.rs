@@ -49,11 +49,12 @@ impl<'a> Whole<'a> {
     }
 }
 
-/// What stands for the loadings: W of PPCA, the directions of PCA (p × q).
+/// What stands for the loadings: W of PPCA, the directions of PCA, the pattern of factors (p × q).
 fn loadings(model: &Model) -> &Mat<f64> {
     match model {
         Model::Ppca(m) => m.loadings(),
         Model::Pca(m) => m.components(),
+        Model::Fa(m) => m.pattern(),
     }
 }
 

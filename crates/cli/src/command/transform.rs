@@ -2,7 +2,7 @@
 
 use covary::data::Chunk;
 use covary::linalg::Mat;
-use covary::model::{LinearGaussian, Model};
+use covary::model::{LinearGaussian, Model, Posterior};
 
 use super::answer::{latent_names, prepare, write};
 use crate::args::Question;
@@ -19,6 +19,10 @@ pub(super) fn run(mut args: Question, deviations: bool) -> Result<Code> {
             names.extend(latent_names(q, "_std"));
             write(&args, reader, &names, |chunk| with_deviations(model, chunk))?;
         }
+        (Model::Fa(model), true) => {
+            names.extend(latent_names(q, "_std"));
+            write(&args, reader, &names, |chunk| beside_deviations(q, &model.posterior(chunk)?))?;
+        }
         (Model::Pca(_), true) => {
             return Err(Failure::usage(
                 "--std needs a posterior, and classical PCA has none; fit with --model ppca",
@@ -30,9 +34,11 @@ pub(super) fn run(mut args: Question, deviations: bool) -> Result<Code> {
 
 /// Means beside standard deviations (n × 2q).
 fn with_deviations(model: &LinearGaussian, chunk: &Chunk<'_>) -> covary::Result<Mat<f64>> {
-    let q = model.n_latent();
-    let posterior = model.posterior(chunk)?;
+    beside_deviations(model.n_latent(), &model.posterior(chunk)?)
+}
+
+fn beside_deviations(q: usize, posterior: &Posterior) -> covary::Result<Mat<f64>> {
     let deviation = |i: usize, j: usize| posterior.covariance.of(i)[(j, j)].max(0.0).sqrt();
     let cell = |i: usize, j: usize| if j < q { posterior.mean[(i, j)] } else { deviation(i, j - q) };
-    Ok(Mat::from_fn(chunk.nrows(), 2 * q, cell))
+    Ok(Mat::from_fn(posterior.mean.nrows(), 2 * q, cell))
 }

@@ -1,10 +1,13 @@
 //! The front doors: options, checked into a plan, run by an algorithm, giving a model and a report.
 
+mod factor;
+mod factor_plan;
 mod incomplete;
 mod plan;
 mod report;
 mod spectral;
 
+pub use factor::{FactorAnalysis, FactorFit, FactorSolver};
 pub use plan::{Plan, Request, Solver, choose};
-pub use report::{Fit, Holes, Report};
+pub use report::{FactorReport, Fit, Holes, Report};
 pub use spectral::{FromSpectrum, Pca, Ppca, Spectral};

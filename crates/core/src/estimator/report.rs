@@ -38,15 +38,45 @@ pub struct Report {
     /// What is missing; `None` for complete rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holes: Option<Holes>,
+    /// What factor analysis has to say besides; `None` for other models.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub factor: Option<FactorReport>,
     /// Why the fit ended.
     pub stop: Stop,
     /// Passes over the rows.
     pub passes: usize,
-    /// The objective after each iteration; empty for a closed form.
+    /// The objective after each iteration; empty for a closed form. Of the last component to join, where they join one by one.
     pub trace: Vec<f64>,
     /// Wall time. Not part of a model file: the same model must give the same bytes.
     #[serde(skip)]
     pub seconds: f64,
+}
+
+/// What a fit of factors adds to a report.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FactorReport {
+    /// The discrepancy log |C| + tr(S C⁻¹) − log |S| − p at the optimum, the same for covariances and correlations; `None` when
+    /// S is singular, where it is infinite.
+    pub discrepancy: Option<f64>,
+    /// Degrees of freedom, ((p − q)² − (p + q))/2.
+    pub dof: usize,
+    /// Total log-likelihood of features divided by their standard deviations: that of the correlation matrix.
+    pub correlation_log_likelihood: f64,
+    /// Euclidean norm of the gradient of half the discrepancy's double, log |C| + tr(S C⁻¹), by log ψ, without the features that
+    /// are held at the bound.
+    pub gradient_norm: f64,
+    /// Iterations of the start that won.
+    pub iterations: usize,
+    /// Starts that were tried.
+    pub starts: usize,
+    /// Starts that ended at the same optimum as the best.
+    pub agreeing: usize,
+    /// The least uniqueness that was allowed.
+    pub lower: f64,
+    /// Features whose uniqueness is at that bound (Heywood cases), counted from 0.
+    pub heywood: Vec<usize>,
+    /// Factors of no length: the data hold fewer than were asked for.
+    pub unused: usize,
 }
 
 /// What a table lacks.
@@ -95,6 +125,7 @@ impl Report {
             log_likelihood: log_likelihood.is_finite().then_some(log_likelihood),
             total_variance: spectrum.total_variance(),
             holes: None,
+            factor: None,
             stop: journey.stop,
             passes: journey.passes,
             trace: journey.trace,

@@ -155,6 +155,15 @@ impl LatentFactor {
         }
     }
 
+    /// q.
+    pub(crate) fn n_latent(&self) -> usize {
+        match self {
+            Self::Noisy { factor, .. } => factor.lower().nrows(),
+            Self::Narrow { a, .. } => a.ncols(),
+            Self::Noiseless { eigen, .. } => eigen.values.len(),
+        }
+    }
+
     /// s.
     pub(crate) fn noise(&self) -> f64 {
         match self {

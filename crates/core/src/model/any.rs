@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::{Imputed, LinearGaussian, Predicted, PrincipalComponents, Reconstruction};
+use super::{Factors, Imputed, LinearGaussian, Predicted, PrincipalComponents, Reconstruction, Scores};
 use crate::data::{Observed, Rows};
 use crate::error::Result;
 use crate::linalg::Mat;
@@ -15,6 +15,8 @@ pub enum Model {
     Ppca(LinearGaussian),
     /// Classical PCA.
     Pca(PrincipalComponents),
+    /// Factor analysis, or the loadings of PPCA turned.
+    Fa(Factors),
 }
 
 impl From<LinearGaussian> for Model {
@@ -29,12 +31,19 @@ impl From<PrincipalComponents> for Model {
     }
 }
 
+impl From<Factors> for Model {
+    fn from(model: Factors) -> Self {
+        Self::Fa(model)
+    }
+}
+
 impl Model {
-    /// As people type it: `ppca`, `pca`.
+    /// As people type it: `ppca`, `pca`, `fa`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Ppca(_) => "ppca",
             Self::Pca(_) => "pca",
+            Self::Fa(_) => "fa",
         }
     }
 
@@ -43,6 +52,7 @@ impl Model {
         match self {
             Self::Ppca(m) => m.mean(),
             Self::Pca(m) => m.mean(),
+            Self::Fa(m) => m.mean(),
         }
     }
 
@@ -56,6 +66,7 @@ impl Model {
         match self {
             Self::Ppca(m) => m.n_latent(),
             Self::Pca(m) => m.n_components(),
+            Self::Fa(m) => m.n_factors(),
         }
     }
 
@@ -67,10 +78,12 @@ impl Model {
         match self {
             Self::Ppca(m) => Ok(Cow::Borrowed(m)),
             Self::Pca(m) => m.gaussian().map(Cow::Owned),
+            Self::Fa(m) => Ok(Cow::Borrowed(m.gaussian())),
         }
     }
 
-    /// Latent coordinates of each row (n × q): posterior means, or the scores of classical PCA.
+    /// Latent coordinates of each row (n × q): posterior means (of the turned factors, when they are turned), or the
+    /// scores of classical PCA.
     ///
     /// # Errors
     /// When the rows have another number of features or an infinite cell.
@@ -78,6 +91,7 @@ impl Model {
         match self {
             Self::Ppca(m) => m.latent_mean(rows),
             Self::Pca(m) => m.project(rows),
+            Self::Fa(m) => m.transform(rows, Scores::Regression),
         }
     }
 

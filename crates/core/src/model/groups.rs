@@ -109,6 +109,17 @@ impl Group<'_> {
         }
     }
 
+    /// Whether the cells determine the least-squares coordinates; the group must have been made for them.
+    pub(super) fn determined(&self) -> Result<bool> {
+        match self {
+            Self::Same(same) => {
+                let p = same.kernel.n_features();
+                same.kernel.least_squares().map(|factor| factor.rank(p) == factor.n_latent())
+            }
+            Self::Patchy(_) => Ok(true), // the others have left the group
+        }
+    }
+
     /// T² and SPE of each row; the group must have been made for least squares.
     pub(super) fn t2_spe(&self) -> Result<(Vec<f64>, Vec<f64>)> {
         match self {

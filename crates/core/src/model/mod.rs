@@ -2,6 +2,7 @@
 
 mod any;
 mod asked;
+mod factors;
 mod groups;
 mod impute;
 mod kernel;
@@ -14,6 +15,7 @@ mod sample;
 mod spectrum;
 
 pub use any::Model;
+pub use factors::{Factors, Scores};
 pub use impute::{Conditional, Imputed, Predicted};
 pub use linear_gaussian::{LinearGaussian, Noise};
 pub use principal_components::PrincipalComponents;

@@ -103,6 +103,14 @@ impl LinearGaussian {
         Ok(stack(self.n_latent(), parts.iter().map(Mat::as_ref)))
     }
 
+    /// Weighted least-squares coordinates (AᵀA)⁻¹Aᵀe of each row (n × q); NaN where its cells do not determine all of them.
+    pub(super) fn least_squares<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Mat<f64>> {
+        self.per_row_columns(rows, self.n_latent(), |group| match group.determined()? {
+            true => group.least_squares(),
+            false => Ok(Mat::full(self.n_latent(), group.rows().len(), f64::NAN)),
+        })
+    }
+
     /// Posterior mean and covariance of the latent variables of each row.
     ///
     /// # Errors

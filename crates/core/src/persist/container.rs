@@ -100,6 +100,11 @@ impl Container {
         D::deserialize(&self.details).map_err(|e| Error::Format(format!("its details cannot be read ({e})")))
     }
 
+    /// Whether there is an array of this name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.tensors.contains_key(name)
+    }
+
     /// A vector.
     pub(super) fn vector(&self, name: &str) -> Result<Vec<f64>> {
         let t = self.tensor(name, 1)?;

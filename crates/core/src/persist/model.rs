@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::container::{Container, Tensor, to_bytes};
 use crate::algorithm::Stop;
 use crate::error::{Error, Result};
-use crate::estimator::{Fit, Plan, Report, Solver};
+use crate::estimator::{FactorFit, Fit, Plan, Report, Solver};
 use crate::linalg::Mat;
-use crate::model::{LinearGaussian, Model, Noise, PrincipalComponents};
+use crate::model::{Factors, LinearGaussian, Model, Noise, PrincipalComponents};
 
 /// Names of features that have none.
 fn default_names(p: usize) -> Vec<String> {
@@ -41,12 +41,18 @@ impl SavedModel {
     /// # Errors
     /// When there is not one name per feature.
     pub fn new<M: Into<Model>>(fit: Fit<M>, features: Option<Vec<String>>) -> Result<Self> {
-        let p = fit.spectrum.n_features();
-        let features = features.unwrap_or_else(|| default_names(p));
-        if features.len() != p {
-            return Err(Error::Length { what: "feature names", expected: p, found: features.len() });
-        }
+        let features = named(features, fit.spectrum.n_features())?;
         let eigenvalues = fit.spectrum.eigenvalues().to_vec();
+        Ok(Self { model: fit.model.into(), features, eigenvalues, report: fit.report })
+    }
+
+    /// A fit of factors with the names of its features; `x1`, `x2`, … when there are none.
+    ///
+    /// # Errors
+    /// When there is not one name per feature.
+    pub fn of_factors(fit: FactorFit, features: Option<Vec<String>>) -> Result<Self> {
+        let features = named(features, fit.model.n_features())?;
+        let eigenvalues = along_factors(&fit.model);
         Ok(Self { model: fit.model.into(), features, eigenvalues, report: fit.report })
     }
 
@@ -57,10 +63,7 @@ impl SavedModel {
     pub fn given(model: impl Into<Model>, features: Option<Vec<String>>) -> Result<Self> {
         let model = model.into();
         let (p, q) = (model.n_features(), model.n_latent());
-        let features = features.unwrap_or_else(|| default_names(p));
-        if features.len() != p {
-            return Err(Error::Length { what: "feature names", expected: p, found: features.len() });
-        }
+        let features = named(features, p)?;
         let (eigenvalues, total_variance) = {
             let gaussian = model.gaussian()?;
             let w = gaussian.loadings();
@@ -68,6 +71,7 @@ impl SavedModel {
             let eigenvalues = match &model {
                 Model::Pca(m) => m.variances().to_vec(),
                 Model::Ppca(m) => m.principal_axes()?.1,
+                Model::Fa(m) => along_factors(m),
             };
             (eigenvalues, (0..p).map(variance).sum())
         };
@@ -81,6 +85,7 @@ impl SavedModel {
             log_likelihood: None,
             total_variance,
             holes: None,
+            factor: None,
             stop: Stop::Converged,
             passes: 0,
             trace: Vec::new(),
@@ -117,13 +122,12 @@ impl SavedModel {
             ("eigenvalues", Tensor::vector(&self.eigenvalues)),
         ]);
         match &self.model {
-            Model::Ppca(m) => {
-                tensors.insert("loadings", Tensor::matrix(m.loadings()));
-                let noise: Vec<f64> = match m.noise() {
-                    Noise::Isotropic(v) => vec![*v],
-                    Noise::Diagonal(psi) => psi.clone(),
-                };
-                tensors.insert("noise_variance", Tensor::vector(&noise));
+            Model::Ppca(m) => insert_gaussian(&mut tensors, m),
+            Model::Fa(m) => {
+                insert_gaussian(&mut tensors, m.gaussian());
+                if let Some(turn) = m.turn() {
+                    tensors.insert("turn", Tensor::matrix(turn));
+                }
             }
             Model::Pca(m) => {
                 tensors.insert("components", Tensor::matrix(&m.components().transpose().to_owned()));
@@ -144,13 +148,14 @@ impl SavedModel {
         let eigenvalues = file.vector("eigenvalues")?;
         let impossible = |e: Error| Error::Format(format!("impossible numbers: {e}"));
         let model = match file.kind.as_str() {
-            "ppca" => {
-                let noise = match noise.as_slice() {
-                    [v] => Noise::Isotropic(*v),
-                    _ => Noise::Diagonal(noise),
-                };
-                LinearGaussian::new(mean, file.matrix("loadings")?, noise).map(Model::Ppca)
-            }
+            "ppca" => gaussian(&file, mean, noise).map(Model::Ppca),
+            "fa" => gaussian(&file, mean, noise)
+                .map(Factors::new)
+                .and_then(|m| match file.has("turn") {
+                    true => m.with_turn(file.matrix("turn")?),
+                    false => Ok(m),
+                })
+                .map(Model::Fa),
             "pca" => {
                 let components: Mat<f64> = file.matrix("components")?.transpose().to_owned();
                 let q = components.ncols();
@@ -185,4 +190,40 @@ impl SavedModel {
             }
         }
     }
+}
+
+/// The names, when there is one for each of p features; names for nameless ones.
+fn named(features: Option<Vec<String>>, p: usize) -> Result<Vec<String>> {
+    let features = features.unwrap_or_else(|| default_names(p));
+    if features.len() != p {
+        return Err(Error::Length { what: "feature names", expected: p, found: features.len() });
+    }
+    Ok(features)
+}
+
+/// Variance of the data that each factor explains, descending.
+fn along_factors(model: &Factors) -> Vec<f64> {
+    let (pattern, structure) = (model.pattern(), model.structure());
+    let columns = pattern.col_iter().zip(structure.col_iter());
+    let mut along: Vec<f64> =
+        columns.map(|(a, b)| a.iter().zip(b.iter()).map(|(a, b)| a * b).sum()).collect();
+    along.sort_by(|a, b| b.total_cmp(a));
+    along
+}
+
+fn insert_gaussian(tensors: &mut BTreeMap<&'static str, Tensor>, model: &LinearGaussian) {
+    tensors.insert("loadings", Tensor::matrix(model.loadings()));
+    let noise = match model.noise() {
+        Noise::Isotropic(v) => Tensor::vector(&[*v]),
+        Noise::Diagonal(psi) => Tensor::vector(psi),
+    };
+    tensors.insert("noise_variance", noise);
+}
+
+fn gaussian(file: &Container, mean: Vec<f64>, noise: Vec<f64>) -> Result<LinearGaussian> {
+    let noise = match noise.as_slice() {
+        [v] => Noise::Isotropic(*v),
+        _ => Noise::Diagonal(noise),
+    };
+    LinearGaussian::new(mean, file.matrix("loadings")?, noise)
 }

@@ -1,0 +1,255 @@
+//! Factor analysis as people read it: loadings on turned factors, what they explain, and scores.
+
+use super::{LatentCovariance, LinearGaussian, Posterior};
+use crate::data::Rows;
+use crate::error::{Error, Result};
+use crate::linalg::{Cholesky, Mat, MatRef, column_norm, mirror_lower, product};
+
+/// How far the length of a column of a turn may be from 1.
+const UNIT: f64 = 1e-8;
+/// Smallest pivot of the factor of Φ: below, factors are so nearly dependent that loadings on them mean nothing.
+const PIVOT: f64 = 1e-6;
+
+/// How factor scores are estimated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Scores {
+    /// The posterior mean E\[f | x\], of least mean squared error; also known as Thomson's or regression scores.
+    #[default]
+    Regression,
+    /// Weighted least squares $(\Lambda^\top \Psi^{-1} \Lambda)^{-1} \Lambda^\top \Psi^{-1} (x - \mu)$, unbiased given f.
+    Bartlett,
+}
+
+/// A linear-Gaussian model read through factors f = Tᵀz, with correlation Φ = TᵀT and loadings Λ = W T⁻ᵀ.
+///
+/// The turn T (q × q) has columns of length 1; orthogonal or oblique, it never changes the density: ΛΦΛᵀ = WWᵀ. Loadings of PPCA
+/// can be read in the same way.
+///
+/// ```
+/// use covary::linalg::Mat;
+/// use covary::model::{Factors, LinearGaussian, Noise};
+///
+/// let w = Mat::from_fn(3, 2, |i, j| [[0.8, 0.1], [0.7, -0.3], [0.2, 0.6]][i][j]);
+/// let gaussian = LinearGaussian::new(vec![0.0; 3], w, Noise::Diagonal(vec![0.35, 0.42, 0.6]))?;
+/// let turn = Mat::from_fn(2, 2, |i, j| [[1.0, 0.6], [0.0, 0.8]][i][j]);
+/// let factors = Factors::new(gaussian).with_turn(turn)?;
+/// assert!((factors.correlation()[(0, 1)] - 0.6).abs() < 1e-15);
+/// # Ok::<(), covary::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Factors {
+    gaussian: LinearGaussian,
+    turned: Option<Turned>,
+}
+
+/// A turn and what follows from it.
+#[derive(Debug, Clone)]
+struct Turned {
+    turn: Mat<f64>,        // T (q × q)
+    correlation: Mat<f64>, // Φ (q × q)
+    pattern: Mat<f64>,     // Λ (p × q)
+}
+
+impl From<LinearGaussian> for Factors {
+    fn from(gaussian: LinearGaussian) -> Self {
+        Self::new(gaussian)
+    }
+}
+
+impl Factors {
+    /// Factors as the loadings have them: f = z.
+    pub fn new(gaussian: LinearGaussian) -> Self {
+        Self { gaussian, turned: None }
+    }
+
+    /// The same model with factors f = Tᵀz; a turn that was there before is replaced.
+    ///
+    /// # Errors
+    /// When T is not q × q, a column is not of length 1, or factors depend on each other.
+    pub fn with_turn(self, turn: Mat<f64>) -> Result<Self> {
+        let turned = Turned::new(&self.gaussian, turn)?;
+        Ok(Self { turned: Some(turned), ..self })
+    }
+
+    /// The same model with factors f = z.
+    pub fn without_turn(self) -> Self {
+        Self { turned: None, ..self }
+    }
+
+    /// The density, with loadings W as they were found.
+    pub fn gaussian(&self) -> &LinearGaussian {
+        &self.gaussian
+    }
+
+    /// T (q × q), when there is one.
+    pub fn turn(&self) -> Option<&Mat<f64>> {
+        self.turned.as_ref().map(|t| &t.turn)
+    }
+
+    /// μ (p).
+    pub fn mean(&self) -> &[f64] {
+        self.gaussian.mean()
+    }
+
+    /// p.
+    pub fn n_features(&self) -> usize {
+        self.gaussian.n_features()
+    }
+
+    /// q.
+    pub fn n_factors(&self) -> usize {
+        self.gaussian.n_latent()
+    }
+
+    /// Λ = W T⁻ᵀ (p × q): what each factor, the others held fixed, does to each feature.
+    pub fn pattern(&self) -> &Mat<f64> {
+        self.turned.as_ref().map_or(self.gaussian.loadings(), |t| &t.pattern)
+    }
+
+    /// ΛΦ = W T (p × q): the covariance of features and factors.
+    pub fn structure(&self) -> Mat<f64> {
+        let w = self.gaussian.loadings();
+        self.turn().map_or_else(|| w.clone(), |t| product(w.as_ref(), t.as_ref()))
+    }
+
+    /// Φ = TᵀT (q × q): the correlation of the factors.
+    pub fn correlation(&self) -> Mat<f64> {
+        let q = self.n_factors();
+        self.turned.as_ref().map_or_else(|| Mat::identity(q, q), |t| t.correlation.clone())
+    }
+
+    /// Variance of each feature under the model: the diagonal of ΛΦΛᵀ + Ψ (p).
+    pub fn feature_variances(&self) -> Vec<f64> {
+        let noise = self.gaussian.noise();
+        self.common().into_iter().enumerate().map(|(j, common)| common + noise.of(j)).collect()
+    }
+
+    /// Share of each feature's variance that the factors explain (p).
+    pub fn communalities(&self) -> Vec<f64> {
+        let variances = self.feature_variances();
+        self.common().into_iter().zip(variances).map(|(common, v)| common / v).collect()
+    }
+
+    /// Share of each feature's variance that is its own, ψ/variance (p).
+    pub fn uniquenesses(&self) -> Vec<f64> {
+        let noise = self.gaussian.noise();
+        self.feature_variances().into_iter().enumerate().map(|(j, v)| noise.of(j) / v).collect()
+    }
+
+    /// Λ on the scale of correlations: each row divided by the feature's standard deviation (p × q).
+    pub fn standardised_pattern(&self) -> Mat<f64> {
+        self.standardised(self.pattern().as_ref())
+    }
+
+    /// ΛΦ on the scale of correlations: the correlation of features and factors (p × q).
+    pub fn standardised_structure(&self) -> Mat<f64> {
+        self.standardised(self.structure().as_ref())
+    }
+
+    /// What each factor explains of features of unit variance (q): Σⱼ Λⱼₖ(ΛΦ)ⱼₖ of the standardised loadings, which adds up
+    /// to the sum of the communalities.
+    pub fn factor_variances(&self) -> Vec<f64> {
+        let (pattern, structure) = (self.standardised_pattern(), self.standardised_structure());
+        let columns = pattern.col_iter().zip(structure.col_iter());
+        columns.map(|(a, b)| a.iter().zip(b.iter()).map(|(a, b)| a * b).sum()).collect()
+    }
+
+    /// Scores of each row (n × q).
+    ///
+    /// Holes are integrated out. A row whose cells do not determine all factors (fewer than q, or cells that say nothing
+    /// of some factor) has no Bartlett scores: NaN.
+    ///
+    /// # Errors
+    /// When the rows have another number of features or an infinite cell.
+    pub fn transform<'a>(&self, rows: impl Into<Rows<'a>>, scores: Scores) -> Result<Mat<f64>> {
+        let z = match scores {
+            Scores::Regression => self.gaussian.latent_mean(rows)?,
+            Scores::Bartlett => self.gaussian.least_squares(rows)?,
+        };
+        // Bartlett's scores turn as those of the posterior do: (T⁻¹GT⁻ᵀ)⁻¹T⁻¹b = TᵀG⁻¹b.
+        Ok(self.turned_rows(z))
+    }
+
+    /// The posterior of the factors of each row: mean Tᵀ E\[z | x\] and covariance TᵀCT.
+    ///
+    /// # Errors
+    /// When the rows have another number of features or an infinite cell.
+    pub fn posterior<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Posterior> {
+        let Posterior { mean, covariance } = self.gaussian.posterior(rows)?;
+        let Some(t) = self.turn() else { return Ok(Posterior { mean, covariance }) };
+        let turned = |c: MatRef<'_, f64>| congruent(t, c);
+        let covariance = match covariance {
+            LatentCovariance::Shared(c) => LatentCovariance::Shared(turned(c.as_ref())),
+            LatentCovariance::PerRow { cells, latent: q } => {
+                let each = cells.chunks(q * q).map(|c| turned(MatRef::from_column_major_slice(c, q, q)));
+                let cells = each.flat_map(|c| (0..q * q).map(move |k| c[(k % q, k / q)]).collect::<Vec<_>>());
+                LatentCovariance::PerRow { cells: cells.collect(), latent: q }
+            }
+        };
+        Ok(Posterior { mean: self.turned_rows(mean), covariance })
+    }
+
+    /// Rows of latent coordinates z (n × q) as factors Tᵀz.
+    fn turned_rows(&self, z: Mat<f64>) -> Mat<f64> {
+        match self.turn() {
+            Some(t) => product(z.as_ref(), t.as_ref()),
+            None => z,
+        }
+    }
+
+    /// The diagonal of WWᵀ.
+    fn common(&self) -> Vec<f64> {
+        self.gaussian.loadings().row_iter().map(|w| w.squared_norm_l2()).collect()
+    }
+
+    fn standardised(&self, loadings: MatRef<'_, f64>) -> Mat<f64> {
+        let deviations: Vec<f64> = self.feature_variances().iter().map(|v| v.sqrt()).collect();
+        Mat::from_fn(loadings.nrows(), loadings.ncols(), |i, j| loadings[(i, j)] / deviations[i])
+    }
+}
+
+impl Turned {
+    fn new(gaussian: &LinearGaussian, turn: Mat<f64>) -> Result<Self> {
+        let q = gaussian.n_latent();
+        if (turn.nrows(), turn.ncols()) != (q, q) {
+            return Err(Error::Length { what: "rows of the turn", expected: q, found: turn.nrows() });
+        }
+        let length = |j: usize| column_norm(turn.as_ref(), j);
+        if let Some(l) = (0..q).map(length).find(|l| l.is_nan() || (l - 1.0).abs() > UNIT) {
+            let (name, value) = ("the length of a column of the turn", l.to_string());
+            return Err(Error::Parameter { name, value, allowed: "1, so that factors have unit variance" });
+        }
+        let mut correlation = product(turn.transpose(), turn.as_ref());
+        mirror_lower(&mut correlation);
+        (0..q).for_each(|k| correlation[(k, k)] = 1.0);
+        let factor = Cholesky::new(correlation.clone(), "the correlation of the factors");
+        let Some(factor) = factor.ok().filter(|l| l.smallest_pivot() > PIVOT) else {
+            let (name, value) = ("the turn", "singular".into());
+            return Err(Error::Parameter { name, value, allowed: "a matrix with independent columns" });
+        };
+        let pattern = pattern(gaussian.loadings(), &turn, &factor);
+        Ok(Self { turn, correlation, pattern })
+    }
+}
+
+/// W T⁻ᵀ, from T⁻¹ = Φ⁻¹Tᵀ and once more for what that leaves.
+fn pattern(w: &Mat<f64>, turn: &Mat<f64>, factor: &Cholesky) -> Mat<f64> {
+    let solved = |right: MatRef<'_, f64>| {
+        let mut x = product(turn.transpose(), right); // (q × p)
+        factor.solve(x.as_mut());
+        x
+    };
+    let mut x = solved(w.transpose());
+    for _ in 0..2 {
+        let left = w.transpose().to_owned() - product(turn.as_ref(), x.as_ref());
+        x += solved(left.as_ref());
+    }
+    x.transpose().to_owned()
+}
+
+/// TᵀCT, exactly symmetric.
+fn congruent(t: &Mat<f64>, c: MatRef<'_, f64>) -> Mat<f64> {
+    let mut out = product(product(t.transpose(), c).as_ref(), t.as_ref());
+    mirror_lower(&mut out);
+    out
+}
