@@ -267,13 +267,13 @@ fn two_factors_by_all_angles() {
         for method in methods {
             let r = Rotate::new(method.clone()).kaiser(false).run(a.as_ref()).unwrap();
             // The period is a right angle; the grid's best is above the minimum by at most curvature × half step².
-            let grid = (0..4_000).map(|k| criterion(&method, &at(k as f64 * 4e-4)));
+            let grid = (0..20_000).map(|k| criterion(&method, &at(k as f64 * 1e-4)));
             let least = grid.fold(f64::INFINITY, f64::min);
             assert!(r.criterion <= least * (1.0 + 1e-12), "{method}: {} {least}", r.criterion);
             relative(r.criterion, least, 1e-6, (method.name(), p));
         }
         let varimax = Rotate::new(Method::Varimax).kaiser(false).run(a.as_ref()).unwrap();
-        let most = (0..4_000).map(|k| variance_of_squares(&at(k as f64 * 4e-4))).fold(0.0, f64::max);
+        let most = (0..20_000).map(|k| variance_of_squares(&at(k as f64 * 1e-4))).fold(0.0, f64::max);
         relative(variance_of_squares(&varimax.pattern), most, 1e-6, "variance of squared loadings");
     }
 }
