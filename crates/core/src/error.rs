@@ -209,6 +209,35 @@ pub enum Error {
         /// The pivot at which the factorisation broke down, counted from 0.
         index: usize,
     },
+    /// A correlation matrix that has no inverse.
+    #[error("the correlation matrix is singular (smallest eigenvalue {eigenvalue:.3e}){}", why_singular(.constant, .copies))]
+    Singular {
+        /// Its smallest eigenvalue; below 0 when it is no correlation matrix at all.
+        eigenvalue: f64,
+        /// Features without variance, counted from 0.
+        constant: Vec<usize>,
+        /// Pairs of features that are copies of each other, up to scale and sign.
+        copies: Vec<(usize, usize)>,
+    },
+    /// A row of loadings that has no length to be normalised by.
+    #[error(
+        "{} has no loadings, so Kaiser's normalisation cannot give its row length 1; leave it out, or rotate without the normalisation",
+        feature_is(.feature)
+    )]
+    ZeroLoadings {
+        /// Position, counted from 0, and name when the caller knows it.
+        feature: (usize, Option<String>),
+    },
+    /// An oblique rotation in which factors became one, or loadings that span fewer dimensions than they have columns.
+    #[error(
+        "the {rotation} rotation has no answer: factors fall together; ask for fewer factors, or for an orthogonal rotation{hint}"
+    )]
+    Collapsed {
+        /// Name of the rotation.
+        rotation: &'static str,
+        /// What else might help; empty when nothing.
+        hint: &'static str,
+    },
     /// A decomposition did not converge.
     #[error("the {0} did not converge")]
     Decomposition(&'static str),
@@ -273,6 +302,11 @@ pub enum ErrorClass {
     Interrupted,
 }
 
+/// "feature 'a'" or "feature 3".
+fn feature_is((j, name): &(usize, Option<String>)) -> String {
+    name.as_ref().map_or_else(|| format!("feature {j}"), |name| format!("feature '{name}'"))
+}
+
 /// "feature 'a' was" or "features 'a', 'b' and 3 more were".
 fn features_are(features: &[(usize, Option<String>)]) -> String {
     const SHOWN: usize = 8;
@@ -291,6 +325,29 @@ fn features_are(features: &[(usize, Option<String>)]) -> String {
     }
 }
 
+/// What can be told of the reason, and what to do.
+fn why_singular(constant: &[usize], copies: &[(usize, usize)]) -> String {
+    const SHOWN: usize = 8;
+    let list = |items: Vec<String>| {
+        let more = items.len().saturating_sub(SHOWN);
+        let shown = items.into_iter().take(SHOWN).collect::<Vec<_>>().join(", ");
+        if more > 0 { format!("{shown} and {more} more") } else { shown }
+    };
+    match (constant, copies) {
+        ([], []) => {
+            "; some features are combinations of others, or there are too few rows: leave features out".into()
+        }
+        ([], _) => {
+            let pairs = copies.iter().map(|(i, j)| format!("{i} and {j}")).collect();
+            format!(": features {} are copies of each other; keep one of each", list(pairs))
+        }
+        _ => {
+            let names = constant.iter().map(ToString::to_string).collect();
+            format!(": feature(s) {} are constant; leave them out", list(names))
+        }
+    }
+}
+
 impl Error {
     /// Wraps the error of a row source.
     pub fn source(class: ErrorClass, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
@@ -303,6 +360,7 @@ impl Error {
             Self::Parameter { .. } | Self::Solver { .. } => ErrorClass::Usage,
             Self::NotPositiveDefinite { .. }
             | Self::Decomposition(_)
+            | Self::Collapsed { .. }
             | Self::NoDensity { .. }
             | Self::ObjectiveFell { .. } => ErrorClass::Numerical,
             Self::Format(_) | Self::Version { .. } => ErrorClass::File,
@@ -319,6 +377,7 @@ impl Error {
             Self::Infinite { cell, .. } | Self::Hole { cell, .. } | Self::DuplicateCell { cell } => {
                 cell.name = name(cell.column);
             }
+            Self::ZeroLoadings { feature } => feature.1 = name(feature.0),
             Self::NeverObserved { features }
             | Self::ConstantFeatures { features }
             | Self::SameFeatures { features } => features.iter_mut().for_each(|(j, n)| *n = name(*j)),

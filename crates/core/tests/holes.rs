@@ -275,14 +275,21 @@ fn threads_do_not_matter() {
 fn evidence_of_parts_merges_through_bytes() {
     let x = rows_with_holes(300, 6, 2, 0.25, 16);
     let names: Vec<String> = (0..6).map(|j| format!("f{j}")).collect();
-    let start = LatentParameters::new(vec![0.0; 6], normal_matrix(6, 2, &mut Rng(1)).as_ref(), 2.0).unwrap();
+    let (mean, loadings) = (vec![0.0; 6], normal_matrix(6, 2, &mut Rng(1)));
+    let common = LatentParameters::new(mean.clone(), loadings.as_ref(), 2.0).unwrap();
+    let noises = [0.5, 2.0, 1.0, 3.0, 0.1, 1.5];
+    let each = LatentParameters::with_noises(mean, loadings.as_ref(), &noises).unwrap();
+    [common, each].into_iter().for_each(|start| passes_by_hand(&x, &names, start));
+}
+
+fn passes_by_hand(x: &Mat<f64>, names: &[String], start: LatentParameters) {
     let mut parameters = Arc::new(start);
     for _ in 0..3 {
-        let whole = gather(&table(&x), || Latent::empty(parameters.clone()), &Control::new()).unwrap();
+        let whole = gather(&table(x), || Latent::empty(parameters.clone()), &Control::new()).unwrap();
         let parts = [0..120, 120..130, 130..300].map(|r| {
             let mut part = Latent::empty(parameters.clone());
             part.update(&chunk_of(x.as_ref().subrows(r.start, r.len()), r.start)).unwrap();
-            part.to_bytes(&names).unwrap()
+            part.to_bytes(names).unwrap()
         });
         let mut merged = Latent::empty(parameters.clone());
         for bytes in parts.iter().rev() {
@@ -294,19 +301,17 @@ fn evidence_of_parts_merges_through_bytes() {
         let (a, b) = (em_step(&merged).unwrap(), em_step(&whole).unwrap());
         close_all(a.mean(), b.mean(), 1e-12, "mean");
         close_matrix(&a.loadings(), &b.loadings(), 1e-11, "loadings");
-        relative(a.noise_variance(), b.noise_variance(), 1e-12, "noise");
-        let model = LinearGaussian::new(
-            parameters.mean().to_vec(),
-            parameters.loadings(),
-            Noise::Isotropic(parameters.noise_variance()),
-        );
-        let brute = observed_log_likelihood(&model.unwrap(), &x, None);
+        let noises: Vec<f64> = (0..6).map(|j| parameters.noise_variance(j)).collect();
+        (0..6).for_each(|j| relative(a.noise_variance(j), b.noise_variance(j), 1e-12, "noise"));
+        let (mean, loadings) = (parameters.mean().to_vec(), parameters.loadings());
+        let model = LinearGaussian::new(mean, loadings, Noise::Diagonal(noises)).unwrap();
+        let brute = observed_log_likelihood(&model, x, None);
         relative(whole.log_likelihood(), brute, 1e-12, "brute force");
         let other = Latent::empty(Arc::new(a.clone()));
         assert!(merged.merge(&other).is_err(), "evidence for other parameters");
         parameters = Arc::new(a);
     }
-    let bytes = Latent::empty(parameters).to_bytes(&names).unwrap();
+    let bytes = Latent::empty(parameters).to_bytes(names).unwrap();
     assert!(Latent::from_bytes(&bytes[..bytes.len() - 5]).is_err());
 }
 
@@ -360,6 +365,39 @@ fn a_caller_can_watch_and_stop() {
 // ------------------------------------------------------------------------------------------------- wide data
 
 /// Too many features for all pairs: the start is another one, the optimum is not.
+/// Where most cells are missing components join one by one; a model of those that were there when it was stopped is usable.
+#[test]
+fn components_that_join_one_by_one() {
+    let x = rows_with_holes(600, 20, 3, 0.7, 5);
+    let passes = std::sync::Mutex::new(Vec::new());
+    let watch = |event: Event| {
+        if let Event::Iteration { number, .. } = event {
+            passes.lock().unwrap().push(number);
+        }
+    };
+    let fit = Ppca::new(3).fit_with(&x, &Control::new().observer(&watch)).unwrap();
+    let passes = passes.into_inner().unwrap();
+    assert_eq!(passes.iter().filter(|number| **number == 1).count(), 3, "three components joined");
+    assert_eq!(fit.report.passes, passes.len() + 1);
+    relative(
+        fit.report.log_likelihood.unwrap(),
+        observed_log_likelihood(&fit.model, &x, None),
+        1e-10,
+        "whole",
+    );
+    let begun = AtomicBool::new(false);
+    let stop = |event: Event| {
+        if matches!(event, Event::Iteration { number: 2, .. }) {
+            begun.store(true, Ordering::Relaxed);
+        }
+    };
+    let control = Control::new().observer(&stop).cancel(&begun);
+    let stopped = Ppca::new(3).fit_with(&x, &control).unwrap();
+    assert_eq!((stopped.report.stop, stopped.report.components), (Stop::Interrupted, 1));
+    let expected = observed_log_likelihood(&stopped.model, &x, None);
+    relative(stopped.report.log_likelihood.unwrap(), expected, 1e-10, "stopped");
+}
+
 #[test]
 fn wide_data_start_from_filled_rows() {
     let x = rows_with_holes(150, 300, 2, 0.3, 20); // 300 features of observed cells only are wide

@@ -54,12 +54,7 @@ fn of<A: Accumulator>(empty: A, x: &Mat<f64>, rows: &std::ops::Range<usize>, w: 
 fn cases(pairwise: Pairwise) -> AvailableCases {
     match pairwise.finish().unwrap() {
         Found::Incomplete(cases) => cases,
-        Found::Complete(moments) => AvailableCases {
-            census: covary::evidence::Census::empty(moments.n_features()),
-            mean: moments.mean().to_vec(),
-            covariance: moments.covariance(),
-            unseen_pairs: 0,
-        },
+        Found::Complete(moments) => AvailableCases::from(&moments),
     }
 }
 
@@ -131,15 +126,24 @@ proptest! {
         let counted = (0..n).filter(|i| w[*i] > 0.0);
         let holes: usize = counted.clone().map(|i| row(&x, i).iter().filter(|v| v.is_nan()).count()).sum();
         prop_assert_eq!(sparse.census.missing(), holes as u64);
-        prop_assert_eq!(sparse.census.rows(), counted.count());
+        prop_assert_eq!(sparse.census.rows(), counted.clone().count());
+        for (j, found) in sparse.weights.iter().enumerate() {
+            let expected: f64 = counted.clone().filter(|i| !x[(*i, j)].is_nan()).map(|i| w[i]).sum();
+            relative(*found, expected, 1e-13, "weight of a feature");
+        }
     }
 
     #[test]
-    fn latent_evidence(seed: u64, n in 1usize..150, p in 1usize..7, q in 1usize..4) {
+    fn latent_evidence(seed: u64, n in 1usize..150, p in 1usize..7, q in 1usize..4, each: bool) {
         let (x, w) = (rows(seed, n, p, 3.0), weights(seed, n));
         let mut rng = Rng(seed ^ 3);
         let loadings = normal_matrix(p, q, &mut rng);
-        let parameters = Arc::new(LatentParameters::new(vec![2.5; p], loadings.as_ref(), 0.4).unwrap());
+        let noises: Vec<f64> = (0..p).map(|_| 0.1 + rng.uniform()).collect();
+        let parameters = match each {
+            true => LatentParameters::with_noises(vec![2.5; p], loadings.as_ref(), &noises),
+            false => LatentParameters::new(vec![2.5; p], loadings.as_ref(), 0.4),
+        };
+        let parameters = Arc::new(parameters.unwrap());
         let none = || Latent::empty(Arc::clone(&parameters));
         let whole = of(none(), &x, &(0..n), &w);
         let (mut updated, mut reversed, mut identity) = (none(), none(), none());
@@ -156,6 +160,7 @@ proptest! {
             let (a, b) = (covary::algorithm::em_step(&other), covary::algorithm::em_step(&whole));
             if let (Ok(a), Ok(b)) = (a, b) {
                 close_matrix(&a.loadings(), &b.loadings(), 1e-8, "the step that follows");
+                (0..p).for_each(|j| relative(a.noise_variance(j), b.noise_variance(j), 1e-7, "its noise"));
             }
         }
     }

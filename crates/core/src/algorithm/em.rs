@@ -1,4 +1,4 @@
-//! PPCA with holes: maximum likelihood of the observed cells by accelerated parameter-expanded EM.
+//! PPCA and factor analysis with holes: maximum likelihood of the observed cells by accelerated parameter-expanded EM.
 //!
 //! The expectation step is [`Latent`](crate::evidence::Latent) evidence, the maximisation step is [`super::maximise`]. EM alone
 //! creeps where much is missing, so each pass tries a bolder point than the plain step; where that is not better, the plain
@@ -9,12 +9,12 @@
 use std::sync::Arc;
 
 use super::anderson::Anderson;
+use super::coordinates::Coordinates;
 use super::maximise::Maximised;
 use super::quasi_newton::QuasiNewton;
 use super::{Algorithm, Step};
 use crate::error::{Error, Result};
 use crate::evidence::{Latent, LatentParameters};
-use crate::linalg::Mat;
 
 /// Gains below this share of the log-likelihood are rounding.
 const ROUNDING: f64 = 1e-14;
@@ -30,7 +30,7 @@ pub(crate) struct Em {
     anderson: Anderson,
     newton: QuasiNewton,
     method: Method,
-    origin: Vec<f64>, // means are counted from it
+    coordinates: Coordinates,
     tolerance: f64,
     floor: f64, // noise below it is rounding, in units
 }
@@ -40,6 +40,7 @@ struct Best {
     parameters: Arc<LatentParameters>,
     log_likelihood: f64,
     change: f64,
+    gradient_norm: f64,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -66,16 +67,30 @@ pub(crate) struct Optimum {
     pub(crate) log_likelihood: f64,
     /// Whether the rows lie in the model's plane.
     pub(crate) noiseless: bool,
+    /// Euclidean norm of the gradient of −2ℓ per row by the logarithms of the noise variances.
+    pub(crate) gradient_norm: f64,
 }
 
 impl Em {
-    /// Starts from the given parameters and stops when at most `tolerance` nats per row are left to gain.
+    /// Starts from the given parameters, of one noise for all, and stops when at most `tolerance` nats per row are left to gain.
     ///
     /// `floor` is the variance, in units of the parameters, below which noise is rounding.
     pub(crate) fn new(start: LatentParameters, tolerance: f64, floor: f64) -> Self {
+        // Below the floor, where it is plain that there is no noise, and above where numbers leave their range.
+        let least = 0.5 * floor * start.units().of(0).powi(2);
+        Self::within(start, tolerance, floor, &[least])
+    }
+
+    /// The same with a noise for each feature, no variance of which goes below its `least`.
+    pub(crate) fn bounded(start: LatentParameters, tolerance: f64, least: &[f64]) -> Self {
+        Self::within(start, tolerance, 0.0, least)
+    }
+
+    fn within(start: LatentParameters, tolerance: f64, floor: f64, least: &[f64]) -> Self {
+        let coordinates = Coordinates::around(&start, least);
         Self {
-            origin: start.mean().to_vec(),
-            current: Arc::new(start),
+            current: Arc::new(coordinates.bounded(start)),
+            coordinates,
             best: None,
             bold: None,
             anderson: Anderson::default(),
@@ -94,7 +109,7 @@ impl Em {
                 let t = 0.5 * bold.slope / (bold.slope + loss);
                 let t = if t.is_nan() { 0.0 } else { t }.clamp(*SHORTENED.start(), *SHORTENED.end());
                 let to: Vec<f64> = bold.from.iter().zip(&bold.to).map(|(a, b)| a + t * (b - a)).collect();
-                self.current = Arc::new(self.parameters(&to));
+                self.current = Arc::new(self.coordinates.parameters(&to));
                 self.bold = Some(Bold { method: Method::ShortenedNewton, ..bold });
                 return;
             }
@@ -109,9 +124,9 @@ impl Em {
         let log_likelihood = evidence.log_likelihood();
         let gain = self.best.as_ref().map_or(f64::INFINITY, |best| log_likelihood - best.log_likelihood);
         let maximised = Maximised::of(evidence)?;
-        let point = self.coordinates(&self.current);
-        let image = self.coordinates(maximised.parameters());
-        let gradient = maximised.gradient();
+        let plain = Arc::new(self.coordinates.bounded(maximised.parameters().clone()));
+        let (point, image) = (self.coordinates.of(&self.current), self.coordinates.of(&plain));
+        let gradient = self.coordinates.gradient(&maximised, &point);
         let slope = |to: &[f64]| -> f64 {
             to.iter().zip(&point).zip(&gradient).map(|((to, from), slope)| (to - from) * slope).sum()
         };
@@ -121,10 +136,11 @@ impl Em {
         let change = gain.max(left) / evidence.weight();
         let resolution = ROUNDING * log_likelihood.abs() / evidence.weight();
         let noiseless = self.current.noise() <= self.floor;
-        self.best = Some(Best { parameters: Arc::clone(&self.current), log_likelihood, change });
-        let plain = Arc::new(maximised.into_parameters().with_noise_above(self.least_noise()));
+        let gradient_norm = self.coordinates.norm_of_noises(&gradient) * 2.0 / evidence.weight();
+        let parameters = Arc::clone(&self.current);
+        self.best = Some(Best { parameters, log_likelihood, change, gradient_norm });
         self.current = match &bold {
-            Some(to) => Arc::new(self.parameters(to)),
+            Some(to) => Arc::new(self.coordinates.parameters(to)),
             None => Arc::clone(&plain),
         };
         let method = self.method;
@@ -141,36 +157,13 @@ impl Em {
         maximised: &Maximised<'_>,
     ) -> Result<Option<Vec<f64>>> {
         self.newton.observe(point, gradient);
-        match self.method {
-            Method::Anderson => self.anderson.propose(point, image, &maximised.scale()),
-            _ => Ok(self.newton.propose(|v| maximised.precondition(v))),
-        }
-    }
-
-    /// (wⱼ, μⱼ) of each feature, then log σ²; in units.
-    fn coordinates(&self, parameters: &LatentParameters) -> Vec<f64> {
-        let w = parameters.loadings_transposed();
-        let mut out = Vec::with_capacity(w.ncols() * (w.nrows() + 1) + 1);
-        for (j, (mean, origin)) in parameters.mean().iter().zip(&self.origin).enumerate() {
-            out.extend(w.col(j).iter());
-            out.push((mean - origin) / parameters.unit());
-        }
-        out.push(parameters.noise().ln());
-        out
-    }
-
-    fn parameters(&self, coordinates: &[f64]) -> LatentParameters {
-        let (unit, q) = (self.current.unit(), self.current.n_latent());
-        let features = coordinates.chunks_exact(q + 1);
-        let mean = features.zip(&self.origin).map(|(c, origin)| origin + c[q] * unit).collect();
-        let loadings = Mat::from_fn(q, self.origin.len(), |i, j| coordinates[j * (q + 1) + i]);
-        let noise = coordinates[coordinates.len() - 1].exp();
-        LatentParameters::in_units(mean, &loadings, noise.max(self.least_noise()), unit)
-    }
-
-    /// Below the floor, where it is plain that there is no noise, and above where numbers leave their range.
-    fn least_noise(&self) -> f64 {
-        0.5 * self.floor
+        let at = &self.coordinates;
+        let mut bold = match self.method {
+            Method::Anderson => self.anderson.propose(point, image, &at.scale(maximised))?,
+            _ => self.newton.propose(|v| at.precondition(maximised, v)),
+        };
+        bold.iter_mut().for_each(|to| at.clip(to));
+        Ok(bold)
     }
 }
 
@@ -196,9 +189,9 @@ impl Algorithm for Em {
     }
 
     fn finish(self) -> Result<Optimum> {
-        let Best { parameters, log_likelihood, .. } = self.best.ok_or(Error::Interrupted)?;
+        let Best { parameters, log_likelihood, gradient_norm, .. } = self.best.ok_or(Error::Interrupted)?;
         let noiseless = parameters.noise() <= self.floor;
         let log_likelihood = if noiseless { f64::INFINITY } else { log_likelihood };
-        Ok(Optimum { parameters, log_likelihood, noiseless })
+        Ok(Optimum { parameters, log_likelihood, noiseless, gradient_norm })
     }
 }

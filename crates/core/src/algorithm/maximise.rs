@@ -5,7 +5,7 @@
 //! \[LRW98\]: $\mu \leftarrow \mu + W \bar z$, $W \leftarrow W V^{1/2}$.
 
 use crate::error::{Error, Result};
-use crate::evidence::{Latent, LatentParameters};
+use crate::evidence::{Latent, LatentParameters, Units};
 use crate::linalg::{Lanes, Mat, MatRef, packed, packed_len, product, symmetric_eigen};
 
 /// Features whose normal equations are solved together.
@@ -47,8 +47,14 @@ pub fn em_step(evidence: &Latent) -> Result<LatentParameters> {
 pub(super) struct Maximised<'a> {
     evidence: &'a Latent,
     parameters: LatentParameters,
-    residual: Mat<f64>, // Σ w E[(x − μ − Wz)(z, 1)] (q + 1 × p): σ² times the gradient
-    expected: f64,      // Σ w E‖x − μ − Wz‖²
+    residual: Mat<f64>, // Σ w E[(x − μ − Wz)(z, 1)] (q + 1 × p): the noise times the gradient
+    noises: Vec<Rest>,  // one for all features, or one for each
+}
+
+/// What the cells that share a noise variance say about it.
+struct Rest {
+    squares: f64, // Σ w E(x − μ − wᵀz)²
+    cells: f64,   // Σ w
 }
 
 impl<'a> Maximised<'a> {
@@ -59,48 +65,81 @@ impl<'a> Maximised<'a> {
         let residual = residual(evidence);
         let step = normal_equations(evidence, residual.as_ref()); // (q + 1 × p)
         let each = step.col_iter().zip(residual.col_iter());
-        let reduction: f64 = each.map(|(s, r)| s.iter().zip(r.iter()).map(|(s, r)| s * r).sum::<f64>()).sum();
-        let totals = &evidence.totals;
-        let expected = totals.squares + evidence.parameters().noise() * totals.determined;
-        // What is left is a sum of squares: where rounding takes it, it is as small as rounding.
-        let noise = ((expected - reduction) / totals.cells).max(f64::EPSILON * expected / totals.cells);
-        let parameters = standardise(evidence, step.as_ref(), noise.max(f64::MIN_POSITIVE))?;
-        Ok(Self { evidence, parameters, residual, expected })
+        let reductions = each.map(|(s, r)| s.iter().zip(r.iter()).map(|(s, r)| s * r).sum::<f64>());
+        let (noises, reductions) = match evidence.parameters().units() {
+            Units::Common(_) => (vec![Rest::of_all(evidence)], vec![reductions.sum()]),
+            Units::OfNoise(_) => (Rest::of_each(evidence, residual.as_ref()), reductions.collect()),
+        };
+        let after: Vec<f64> =
+            noises.iter().zip(&reductions).map(|(rest, r)| rest.variance_after(*r)).collect();
+        let parameters = standardise(evidence, step.as_ref(), &after)?;
+        Ok(Self { evidence, parameters, residual, noises })
     }
 
+    /// Where the step begins.
+    pub(super) fn start(&self) -> &LatentParameters {
+        self.evidence.parameters()
+    }
+
+    /// Where it ends.
     pub(super) fn parameters(&self) -> &LatentParameters {
         &self.parameters
     }
 
-    pub(super) fn into_parameters(self) -> LatentParameters {
-        self.parameters
-    }
-
-    /// ∂ℓ/∂(wⱼ, μⱼ) of each feature and ∂ℓ/∂ log σ² at the start: by Fisher's identity those of the expected complete-data
-    /// likelihood.
+    /// ∂ℓ/∂(wⱼ, μⱼ) of each feature and ∂ℓ/∂ log of each noise variance at the start: by Fisher's identity those of the expected
+    /// complete-data likelihood.
     pub(super) fn gradient(&self) -> Vec<f64> {
-        let noise = self.evidence.parameters().noise();
+        let noise = self.start().noise();
         let features = self.residual.col_iter().flat_map(|c| c.iter().map(|r| r / noise));
-        features.chain([0.5 * (self.expected / noise - self.evidence.totals.cells)]).collect()
+        features.chain(self.noises.iter().map(|rest| 0.5 * (rest.squares / noise - rest.cells))).collect()
     }
 
     /// A gradient divided by what the information would be if z were known.
     pub(super) fn precondition(&self, gradient: &[f64]) -> Vec<f64> {
-        let noise = self.evidence.parameters().noise();
+        let noise = self.start().noise();
         let (size, p) = (self.residual.nrows(), self.residual.ncols());
-        let right = MatRef::from_column_major_slice(&gradient[..size * p], size, p);
-        let solved = normal_equations(self.evidence, right);
+        let (features, noises) = gradient.split_at(size * p);
+        let solved = normal_equations(self.evidence, MatRef::from_column_major_slice(features, size, p));
         let features = solved.col_iter().flat_map(|c| c.iter().map(|x| x * noise));
-        features.chain([gradient[size * p] / (0.5 * self.evidence.totals.cells)]).collect()
+        features.chain(noises.iter().zip(&self.noises).map(|(g, rest)| g / (0.5 * rest.cells))).collect()
     }
 
     /// Square roots of about that information, one number per coordinate: the natural lengths of steps.
     pub(super) fn scale(&self) -> Vec<f64> {
-        let parameters = self.evidence.parameters();
-        let (q, noise) = (parameters.n_latent(), parameters.noise());
+        let (q, noise) = (self.start().n_latent(), self.start().noise());
         let length = |j: usize| (self.evidence.second[(packed(q, q), j)] / noise).sqrt();
         let features = (0..self.residual.ncols()).flat_map(|j| std::iter::repeat_n(length(j), q + 1));
-        features.chain([(0.5 * self.evidence.totals.cells).sqrt()]).collect()
+        features.chain(self.noises.iter().map(|rest| (0.5 * rest.cells).sqrt())).collect()
+    }
+}
+
+impl Rest {
+    /// Of all cells: a sum of squares and what z leaves open, without cancellation.
+    fn of_all(evidence: &Latent) -> Self {
+        let totals = &evidence.totals;
+        let squares = totals.squares + evidence.parameters().noise() * totals.determined;
+        Self { squares, cells: totals.cells }
+    }
+
+    /// Of each feature. The cells are in units of the noise, so what cancels is at most a feature's variance over its noise.
+    fn of_each(evidence: &Latent, residual: MatRef<'_, f64>) -> Vec<Self> {
+        let w = evidence.parameters().loadings_transposed();
+        let q = w.nrows();
+        let explained =
+            |j: usize| (0..q).map(|i| w[(i, j)] * (evidence.cross[(i, j)] + residual[(i, j)])).sum::<f64>();
+        let squares = evidence.squares.iter().enumerate().map(|(j, s)| s - explained(j));
+        let cells = |j: usize| evidence.second[(packed(q, q), j)];
+        squares.enumerate().map(|(j, squares)| Self { squares, cells: cells(j) }).collect()
+    }
+
+    /// The variance when a step has taken `reduction` off the squares.
+    fn variance_after(&self, reduction: f64) -> f64 {
+        if self.cells == 0.0 {
+            return 1.0; // nothing was said about it
+        }
+        // What is left is a sum of squares: where rounding takes it, it is as small as rounding.
+        let least = f64::EPSILON * self.squares / self.cells;
+        ((self.squares - reduction) / self.cells).max(least).max(f64::MIN_POSITIVE)
     }
 }
 
@@ -133,18 +172,27 @@ fn normal_equations(evidence: &Latent, right: MatRef<'_, f64>) -> Mat<f64> {
     out
 }
 
-/// Takes the step and gives the mean and covariance that z has over the rows to μ and W.
-fn standardise(evidence: &Latent, step: MatRef<'_, f64>, noise: f64) -> Result<LatentParameters> {
+/// Takes the step and gives the mean and covariance that z has over the rows to μ and W; the new noises are in units.
+fn standardise(evidence: &Latent, step: MatRef<'_, f64>, noises: &[f64]) -> Result<LatentParameters> {
     let start = evidence.parameters();
-    let (p, q, unit) = (start.n_features(), start.n_latent(), start.unit());
+    let (p, q, units) = (start.n_features(), start.n_latent(), start.units());
     let (second, weight) = (&evidence.totals.second, evidence.weight());
     let center: Vec<f64> = (0..q).map(|i| second[packed(q, i)] / weight).collect();
     let spread = |i: usize, j: usize| second[packed(i.max(j), i.min(j))] / weight - center[i] * center[j];
     let root = square_root(Mat::from_fn(q, q, spread).as_ref())?;
     let w = Mat::from_fn(q, p, |i, j| start.loadings_transposed()[(i, j)] + step[(i, j)]);
     let moved = |j: usize| step[(q, j)] + dot(w.col_as_slice(j), &center);
-    let mean = start.mean().iter().enumerate().map(|(j, m)| m + unit * moved(j)).collect();
-    Ok(LatentParameters::in_units(mean, &product(root.as_ref(), w.as_ref()), noise, unit))
+    let mean = start.mean().iter().enumerate().map(|(j, m)| m + units.of(j) * moved(j)).collect();
+    let w = product(root.as_ref(), w.as_ref());
+    Ok(match units {
+        Units::Common(unit) => LatentParameters::in_units(mean, &w, noises[0], *unit),
+        Units::OfNoise(deviations) => {
+            let roots: Vec<f64> = noises.iter().map(|v| v.sqrt()).collect();
+            let w = Mat::from_fn(q, p, |i, j| w[(i, j)] / roots[j]);
+            let deviations = deviations.iter().zip(&roots).map(|(d, root)| d * root).collect();
+            LatentParameters::in_noise(mean, &w, deviations)
+        }
+    })
 }
 
 /// The symmetric square root: of all roots the one nearest to I, so that coordinates of z do not turn without need.

@@ -1,6 +1,7 @@
 //! How a model is found: mathematics only, one file each, and the one loop that repeats a step.
 
 mod anderson;
+mod coordinates;
 mod drive;
 pub(crate) mod dual;
 pub(crate) mod eigen;

@@ -45,7 +45,7 @@ pub struct Report {
     pub stop: Stop,
     /// Passes over the rows.
     pub passes: usize,
-    /// The objective after each iteration; empty for a closed form.
+    /// The objective after each iteration; empty for a closed form. Of the last component to join, where they join one by one.
     pub trace: Vec<f64>,
     /// Wall time. Not part of a model file: the same model must give the same bytes.
     #[serde(skip)]

@@ -108,7 +108,7 @@ impl<M> Spectral<M> {
         self
     }
 
-    /// Limit on the passes of an iterative solver.
+    /// Limit on the passes of an iterative solver; where components join one by one (most cells missing), for each of them.
     pub fn max_iterations(mut self, limit: usize) -> Self {
         self.max_iterations = limit;
         self

@@ -51,4 +51,6 @@ pub(crate) trait HoleyRows {
     fn scatter(&self, of_patterns: MatRef<'_, f64>, to: &mut Mat<f64>);
     /// Adds eⱼ times numbers of each row (rows × m) to the features that it has (m × p).
     fn scatter_deviations(&self, of_rows: MatRef<'_, f64>, to: &mut Mat<f64>);
+    /// Adds eⱼ² times the weight of each row to the features that it has (p).
+    fn scatter_squares(&self, weights: &[f64], to: &mut [f64]);
 }

@@ -1,9 +1,10 @@
-//! What rows with holes say about the parameters of PPCA, given the parameters so far: the expectation step, merged.
+//! What rows with holes say about the parameters of PPCA or factor analysis, given the parameters so far: the expectation
+//! step, merged.
 //!
 //! With $M_i = \sigma^2 I + \sum_{j \in O_i} w_j w_j^\top$ over the observed cells $O_i$ of a row, its latent variables have
 //! mean $z_i = M_i^{-1} \sum_{j \in O_i} w_j (x_{ij} - \mu_j)$ and covariance $C_i = \sigma^2 M_i^{-1}$. All $M_i$ are one product
 //! of the 0/1 mask with the packed $w_j w_j^\top$, and what a feature needs of its rows is one product of the mask with the
-//! packed second moments of $(z_i, 1)$.
+//! packed second moments of $(z_i, 1)$. Factor analysis is the same with each feature divided by the deviation of its noise.
 
 use std::f64::consts::TAU;
 use std::sync::Arc;
@@ -22,13 +23,32 @@ use crate::linalg::{Lanes, Mat, MatRef, packed, packed_len};
 /// Rows of observed cells that are worked on together.
 const LANES: usize = 64;
 
-/// The parameters that evidence is collected for: μ, W and σ².
+/// The parameters that evidence is collected for: μ, W and the variance of the noise, one for all features (PPCA) or one for
+/// each (factor analysis).
 #[derive(Debug, Clone, PartialEq)]
 pub struct LatentParameters {
     mean: Vec<f64>,
-    loadings: FeatureLoadings,
-    noise: f64,
-    unit: f64, // cells are divided by it: a power of two, which rounds nothing
+    loadings: FeatureLoadings, // in units
+    noise: f64,                // in units
+    units: Units,
+}
+
+/// What deviations and loadings of a feature are divided by, so that the noise is the same for all.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Units {
+    /// A power of two, which rounds nothing.
+    Common(f64),
+    /// The deviation of its own noise.
+    OfNoise(Vec<f64>),
+}
+
+impl Units {
+    pub(crate) fn of(&self, feature: usize) -> f64 {
+        match self {
+            Self::Common(unit) => *unit,
+            Self::OfNoise(deviations) => deviations[feature],
+        }
+    }
 }
 
 impl LatentParameters {
@@ -37,27 +57,48 @@ impl LatentParameters {
     /// # Errors
     /// When shapes disagree or a number is not finite or not positive.
     pub fn new(mean: Vec<f64>, loadings: MatRef<'_, f64>, noise: f64) -> Result<Self> {
-        let (expected, found) = (mean.len(), loadings.nrows());
-        if expected != found {
-            return Err(Error::Length { what: "rows of the loadings", expected, found });
-        }
-        let finite = loadings.col_iter().all(|c| c.iter().all(|x| x.is_finite()));
-        if !(finite && mean.iter().all(|m| m.is_finite()) && noise > 0.0 && noise.is_finite()) {
-            let (name, value) = ("the start of an iteration", format!("noise variance {noise}"));
-            return Err(Error::Parameter { name, value, allowed: "finite, with a positive noise variance" });
-        }
+        check(&mean, loadings, &[noise])?;
         Ok(Self::in_units(mean, &loadings.transpose().to_owned(), noise, 1.0))
     }
 
-    /// The same with cells, loadings and √noise in multiples of a unit, so that squares stay in range; the mean is not.
-    pub(crate) fn in_units(mean: Vec<f64>, loadings: &Mat<f64>, noise: f64, unit: f64) -> Self {
-        Self { mean, loadings: FeatureLoadings::new(loadings), noise, unit }
+    /// μ (p), W (p × q) and ψ > 0 (p), a noise variance for each feature.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_noises(mean: Vec<f64>, loadings: MatRef<'_, f64>, noises: &[f64]) -> Result<Self> {
+        let (expected, found) = (mean.len(), noises.len());
+        if expected != found {
+            return Err(Error::Length { what: "noise variances", expected, found });
+        }
+        check(&mean, loadings, noises)?;
+        let deviations: Vec<f64> = noises.iter().map(|v| v.sqrt()).collect();
+        let scaled = Mat::from_fn(loadings.ncols(), found, |i, j| loadings[(j, i)] / deviations[j]);
+        Ok(Self::in_noise(mean, &scaled, deviations))
     }
 
-    /// The same with at least so much noise, in units.
-    pub(crate) fn with_noise_above(mut self, least: f64) -> Self {
-        self.noise = self.noise.max(least);
-        self
+    /// One noise for all, with cells, loadings Wᵀ (q × p) and √noise in multiples of a unit, so that squares stay in range; the mean
+    /// is not.
+    pub(crate) fn in_units(mean: Vec<f64>, loadings: &Mat<f64>, noise: f64, unit: f64) -> Self {
+        Self { mean, loadings: FeatureLoadings::new(loadings), noise, units: Units::Common(unit) }
+    }
+
+    /// A noise for each feature, of the given deviations, and loadings Wᵀ (q × p) in multiples of those.
+    pub(crate) fn in_noise(mean: Vec<f64>, loadings: &Mat<f64>, deviations: Vec<f64>) -> Self {
+        Self { mean, loadings: FeatureLoadings::new(loadings), noise: 1.0, units: Units::OfNoise(deviations) }
+    }
+
+    /// The same with the first q components only.
+    pub(crate) fn leading(&self, q: usize) -> Self {
+        let loadings = self.loadings.a.as_ref().subrows(0, q).to_owned();
+        Self { loadings: FeatureLoadings::new(&loadings), ..self.clone() }
+    }
+
+    /// The same with one more component: the one that stands in its place in `other`.
+    pub(crate) fn joined_by(&self, other: &Self) -> Self {
+        let (p, q) = (self.n_features(), self.n_latent());
+        let theirs = |i: usize, j: usize| other.loadings.a[(i, j)] * (other.units.of(j) / self.units.of(j));
+        let entry = |i: usize, j: usize| if i < q { self.loadings.a[(i, j)] } else { theirs(i, j) };
+        Self { loadings: FeatureLoadings::new(&Mat::from_fn(q + 1, p, entry)), ..self.clone() }
     }
 
     /// p.
@@ -82,23 +123,38 @@ impl LatentParameters {
 
     /// W (p × q).
     pub fn loadings(&self) -> Mat<f64> {
-        Mat::from_fn(self.n_features(), self.n_latent(), |i, j| self.loadings.a[(j, i)] * self.unit)
+        Mat::from_fn(self.n_features(), self.n_latent(), |i, j| self.loadings.a[(j, i)] * self.units.of(i))
     }
 
-    /// σ².
-    pub fn noise_variance(&self) -> f64 {
-        self.noise * self.unit * self.unit
+    /// Variance of the noise of a feature.
+    pub fn noise_variance(&self, feature: usize) -> f64 {
+        self.noise * self.units.of(feature).powi(2)
     }
 
-    /// σ² in units.
+    /// Variance of the noise of any feature, in units.
     pub(crate) fn noise(&self) -> f64 {
         self.noise
     }
 
     /// What cells are divided by.
-    pub(crate) fn unit(&self) -> f64 {
-        self.unit
+    pub(crate) fn units(&self) -> &Units {
+        &self.units
     }
+}
+
+fn check(mean: &[f64], loadings: MatRef<'_, f64>, noises: &[f64]) -> Result<()> {
+    let (expected, found) = (mean.len(), loadings.nrows());
+    if expected != found {
+        return Err(Error::Length { what: "rows of the loadings", expected, found });
+    }
+    let finite = loadings.col_iter().all(|c| c.iter().all(|x| x.is_finite()));
+    let bad = noises.iter().find(|v| !(**v > 0.0 && v.is_finite()));
+    if bad.is_none() && finite && mean.iter().all(|m| m.is_finite()) {
+        return Ok(());
+    }
+    let (name, value) =
+        ("the start of an iteration", format!("noise variance {}", bad.unwrap_or(&noises[0])));
+    Err(Error::Parameter { name, value, allowed: "finite, with a positive noise variance" })
 }
 
 /// Sums over weighted rows with holes, for given parameters.
@@ -111,6 +167,8 @@ pub struct Latent {
     pub(crate) second: Mat<f64>,
     /// Σ w (x − μ) (z, 1) over the rows that have the feature (q + 1 × p).
     pub(crate) cross: Mat<f64>,
+    /// Σ w (x − μ)² over the rows that have the feature (p); 0 where one noise for all makes it needless.
+    pub(crate) squares: Vec<f64>,
     /// The sums that are not about single features.
     pub(crate) totals: Totals,
 }
@@ -144,7 +202,8 @@ impl Latent {
             determined: 0.0,
             second: vec![0.0; packed_len(q + 1)],
         };
-        Self { parameters, second: Mat::zeros(packed_len(q + 1), p), cross: Mat::zeros(q + 1, p), totals }
+        let (second, cross) = (Mat::zeros(packed_len(q + 1), p), Mat::zeros(q + 1, p));
+        Self { parameters, second, cross, squares: vec![0.0; p], totals }
     }
 
     /// From given sums.
@@ -152,6 +211,7 @@ impl Latent {
         parameters: Arc<LatentParameters>,
         second: Mat<f64>,
         cross: Mat<f64>,
+        squares: Vec<f64>,
         totals: Totals,
     ) -> Result<Self> {
         let (p, q) = (parameters.n_features(), parameters.n_latent());
@@ -159,11 +219,13 @@ impl Latent {
         let finite = |m: &Mat<f64>| m.col_iter().all(|c| c.iter().all(|x| x.is_finite()));
         let fits = shape(&second) == (packed_len(q + 1), p)
             && shape(&cross) == (q + 1, p)
+            && squares.len() == p
             && totals.second.len() == packed_len(q + 1);
         let numbers = [totals.weight, totals.cells, totals.log_likelihood, totals.squares, totals.determined];
-        let possible = numbers.iter().chain(&totals.second).all(|x| x.is_finite()) && totals.weight >= 0.0;
+        let numbers = numbers.iter().chain(&totals.second).chain(&squares);
+        let possible = numbers.into_iter().all(|x| x.is_finite()) && totals.weight >= 0.0;
         if fits && possible && finite(&second) && finite(&cross) {
-            return Ok(Self { parameters, second, cross, totals });
+            return Ok(Self { parameters, second, cross, squares, totals });
         }
         Err(Error::Format("latent evidence that no rows can have".into()))
     }
@@ -175,7 +237,9 @@ impl Latent {
 
     /// Log-likelihood of the observed cells under the parameters.
     pub fn log_likelihood(&self) -> f64 {
-        self.totals.log_likelihood - self.totals.cells * self.parameters.unit.ln()
+        let cells = self.second.row(self.second.nrows() - 1); // Σ w of the rows that have the feature
+        let volume = |(j, cells): (usize, &f64)| cells * self.parameters.units.of(j).ln();
+        self.totals.log_likelihood - cells.iter().enumerate().map(volume).sum::<f64>()
     }
 
     /// Total weight of the rows that have a cell.
@@ -185,7 +249,7 @@ impl Latent {
 
     fn add_dense<T: Real>(&mut self, view: MatRef<'_, T>, weights: Option<&[f64]>) -> Result<()> {
         let parameters = Arc::clone(&self.parameters);
-        let factor = vec![1.0 / parameters.unit; parameters.n_features()];
+        let factor: Vec<f64> = (0..parameters.n_features()).map(|j| 1.0 / parameters.units.of(j)).collect();
         let rows = (0..view.nrows()).filter(|i| weights.is_none_or(|w| w[*i] > 0.0));
         for_each_masked(view, rows, &parameters.mean, &factor, |block| {
             self.add(&parameters, block, &weights_of(weights, &block.rows));
@@ -195,7 +259,7 @@ impl Latent {
 
     fn add_observed(&mut self, cells: ObservedRows<'_>, weights: Option<&[f64]>) {
         let parameters = Arc::clone(&self.parameters);
-        let root = vec![parameters.unit; parameters.n_features()];
+        let root: Vec<f64> = (0..parameters.n_features()).map(|j| parameters.units.of(j)).collect();
         let counts = |i: &usize| !cells.row(*i).0.is_empty() && weights.is_none_or(|w| w[*i] > 0.0);
         let counted: Vec<usize> = (0..cells.shape().0).filter(counts).collect();
         for part in counted.chunks(LANES) {
@@ -221,6 +285,9 @@ impl Latent {
         }
         rows.scatter(second.as_ref(), &mut self.second);
         rows.scatter_deviations(first.as_ref(), &mut self.cross);
+        if matches!(parameters.units, Units::OfNoise(_)) {
+            rows.scatter_squares(weights, &mut self.squares);
+        }
     }
 }
 
@@ -325,6 +392,7 @@ impl Accumulator for Latent {
         }
         self.second += &other.second;
         self.cross += &other.cross;
+        self.squares.iter_mut().zip(&other.squares).for_each(|(a, b)| *a += b);
         let (a, b) = (&mut self.totals, &other.totals);
         a.weight += b.weight;
         a.cells += b.cells;

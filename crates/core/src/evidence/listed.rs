@@ -105,6 +105,13 @@ impl HoleyRows for ListedRows<'_> {
             }
         }
     }
+
+    fn scatter_squares(&self, weights: &[f64], to: &mut [f64]) {
+        for (i, w) in weights.iter().enumerate() {
+            let (columns, e) = self.row(i);
+            columns.iter().zip(e).for_each(|(j, e)| to[*j as usize] += w * e * e);
+        }
+    }
 }
 
 /// Adds aⱼaⱼᵀ of each feature to a packed matrix.

@@ -153,6 +153,18 @@ impl HoleyRows for MaskedBlock {
             sum.iter().enumerate().for_each(|(j, s)| to[(i, j)] += s);
         }
     }
+
+    fn scatter_squares(&self, weights: &[f64], to: &mut [f64]) {
+        let arch = pulp::Arch::new();
+        for (i, w) in weights.iter().enumerate() {
+            arch.dispatch(|| add_squares(to, self.deviations.col_as_slice(i), *w));
+        }
+    }
+}
+
+#[inline(always)]
+fn add_squares(to: &mut [f64], e: &[f64], weight: f64) {
+    to.iter_mut().zip(e).for_each(|(to, e)| *to += weight * e * e);
 }
 
 /// aᵀ bᵀ of a (p × m) and b (k × p).

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::container::{Container, Tensor, to_bytes};
 use crate::error::{Error, Result};
-use crate::evidence::{Accumulator, Latent, LatentParameters, LatentTotals as Totals, Moments, Sketch};
+use crate::evidence::{
+    Accumulator, Latent, LatentParameters, LatentTotals as Totals, Moments, Sketch, Units,
+};
 use crate::linalg::{Mat, mirror_lower};
 
 /// Evidence that can be written and read back.
@@ -118,7 +120,8 @@ impl Portable for Sketch {
 struct LatentDetails {
     features: Vec<String>,
     noise: f64,
-    unit: f64,
+    /// What all cells are divided by; `None` when each feature has its own.
+    unit: Option<f64>,
     totals: Totals,
 }
 
@@ -129,15 +132,22 @@ impl Portable for Latent {
         let details = LatentDetails {
             features: features.to_vec(),
             noise: parameters.noise(),
-            unit: parameters.unit(),
+            unit: match parameters.units() {
+                Units::Common(unit) => Some(*unit),
+                Units::OfNoise(_) => None,
+            },
             totals: self.totals.clone(),
         };
-        let tensors = BTreeMap::from([
+        let mut tensors = BTreeMap::from([
             ("mean", Tensor::vector(parameters.mean())),
             ("loadings", Tensor::matrix(&parameters.loadings_transposed().to_owned())),
             ("second", Tensor::matrix(&self.second)),
             ("cross", Tensor::matrix(&self.cross)),
+            ("squares", Tensor::vector(&self.squares)),
         ]);
+        if let Units::OfNoise(deviations) = parameters.units() {
+            tensors.insert("deviations", Tensor::vector(deviations));
+        }
         to_bytes("latent", &details, &tensors)
     }
 
@@ -147,18 +157,23 @@ impl Portable for Latent {
         let LatentDetails { features, noise, unit, totals } = file.details()?;
         let (mean, loadings) = (file.vector("mean")?, file.matrix("loadings")?);
         let finite = |m: &Mat<f64>| m.col_iter().all(|c| c.iter().all(|x| x.is_finite()));
-        let positive = |x: f64| x > 0.0 && x.is_finite();
+        let units = match unit {
+            Some(unit) => vec![unit],
+            None => file.vector("deviations")?,
+        };
+        let positive = units.iter().chain([&noise]).all(|x| *x > 0.0 && x.is_finite());
         let fits = loadings.ncols() == mean.len() && features.len() == mean.len();
-        if !fits
-            || !finite(&loadings)
-            || !mean.iter().all(|m| m.is_finite())
-            || !positive(noise)
-            || !positive(unit)
-        {
+        let own = unit.is_some() || units.len() == mean.len();
+        if !fits || !own || !positive || !finite(&loadings) || !mean.iter().all(|m| m.is_finite()) {
             return Err(Error::Format("parameters that no model can have".into()));
         }
-        let parameters = Arc::new(LatentParameters::in_units(mean, &loadings, noise, unit));
-        let evidence = Self::from_parts(parameters, file.matrix("second")?, file.matrix("cross")?, totals)?;
+        let parameters = match unit {
+            Some(unit) => LatentParameters::in_units(mean, &loadings, noise, unit),
+            None => LatentParameters::in_noise(mean, &loadings, units),
+        };
+        let (second, cross, squares) =
+            (file.matrix("second")?, file.matrix("cross")?, file.vector("squares")?);
+        let evidence = Self::from_parts(Arc::new(parameters), second, cross, squares, totals)?;
         Ok(SavedEvidence { evidence, features })
     }
 }

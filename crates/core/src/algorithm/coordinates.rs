@@ -1,0 +1,126 @@
+//! The parameters of an iteration as one vector in fixed units: what accelerated steps are made on.
+
+use super::maximise::Maximised;
+use crate::evidence::{LatentParameters, Units};
+use crate::linalg::Mat;
+
+/// How near to its bound the logarithm of a noise variance lies on it.
+const ON_BOUND: f64 = 1e-12;
+
+/// (wⱼ, μⱼ) of each feature, then the logarithm of each noise variance: one for all features, or one for each.
+///
+/// The units in which evidence is collected move with the noise of factor analysis; these do not.
+pub(super) struct Coordinates {
+    origin: Vec<f64>, // means are counted from it
+    units: Vec<f64>,  // loadings, means and deviations of a feature are divided by it
+    q: usize,
+    least: Vec<f64>, // bounds of the logarithms
+    common: Option<f64>,
+}
+
+impl Coordinates {
+    /// Around the given parameters; `least` is the smallest variance of each noise that they have.
+    pub(super) fn around(start: &LatentParameters, least: &[f64]) -> Self {
+        let units: Vec<f64> = (0..start.n_features()).map(|j| start.units().of(j)).collect();
+        let common = match start.units() {
+            Units::Common(unit) => Some(*unit),
+            Units::OfNoise(_) => None,
+        };
+        let least = least.iter().zip(&units).map(|(v, unit)| (v / unit / unit).ln()).collect();
+        Self { origin: start.mean().to_vec(), units, q: start.n_latent(), least, common }
+    }
+
+    /// Where parameters lie.
+    pub(super) fn of(&self, parameters: &LatentParameters) -> Vec<f64> {
+        let (w, stretch) = (parameters.loadings_transposed(), self.stretch(parameters));
+        let mut out = Vec::with_capacity(w.ncols() * (w.nrows() + 1) + self.least.len());
+        for (j, (mean, origin)) in parameters.mean().iter().zip(&self.origin).enumerate() {
+            out.extend(w.col(j).iter().map(|x| x / stretch[j]));
+            out.push((mean - origin) / self.units[j]);
+        }
+        let noise = |j: usize| parameters.noise().ln() - 2.0 * stretch[j].ln();
+        out.extend((0..self.least.len()).map(noise));
+        out
+    }
+
+    /// The parameters at a point, or at the nearest one that the bounds of the noise allow.
+    pub(super) fn parameters(&self, point: &[f64]) -> LatentParameters {
+        let (features, noises) = point.split_at(self.origin.len() * (self.q + 1));
+        let means = features.chunks_exact(self.q + 1).zip(self.origin.iter().zip(&self.units));
+        let mean = means.map(|(c, (origin, unit))| origin + c[self.q] * unit).collect();
+        let log_noise = |j: usize| noises[j].max(self.least[j]);
+        let loading = |i: usize, j: usize| features[j * (self.q + 1) + i];
+        let p = self.origin.len();
+        if let Some(unit) = self.common {
+            return LatentParameters::in_units(
+                mean,
+                &Mat::from_fn(self.q, p, loading),
+                log_noise(0).exp(),
+                unit,
+            );
+        }
+        let roots: Vec<f64> = (0..p).map(|j| (0.5 * log_noise(j)).exp()).collect();
+        let loadings = Mat::from_fn(self.q, p, |i, j| loading(i, j) / roots[j]);
+        let deviations = roots.iter().zip(&self.units).map(|(root, unit)| root * unit).collect();
+        LatentParameters::in_noise(mean, &loadings, deviations)
+    }
+
+    /// The same parameters with noise that the bounds allow.
+    pub(super) fn bounded(&self, parameters: LatentParameters) -> LatentParameters {
+        let point = self.of(&parameters);
+        let noises = &point[point.len() - self.least.len()..];
+        let within = noises.iter().zip(&self.least).all(|(noise, least)| noise >= least);
+        if within { parameters } else { self.parameters(&point) }
+    }
+
+    /// Moves a point within the bounds.
+    pub(super) fn clip(&self, point: &mut [f64]) {
+        let first = point.len() - self.least.len();
+        point[first..].iter_mut().zip(&self.least).for_each(|(noise, least)| *noise = noise.max(*least));
+    }
+
+    /// The slope of the log-likelihood, 0 where a bound holds.
+    pub(super) fn gradient(&self, maximised: &Maximised<'_>, point: &[f64]) -> Vec<f64> {
+        let mut gradient = maximised.gradient();
+        self.stretch_features(maximised, &mut gradient, |x, stretch| x * stretch);
+        let first = point.len() - self.least.len();
+        let noises = gradient[first..].iter_mut().zip(point[first..].iter().zip(&self.least));
+        let held = |noise: f64, least: f64| noise <= least + ON_BOUND;
+        noises.filter(|(g, (noise, least))| **g < 0.0 && held(**noise, **least)).for_each(|(g, _)| *g = 0.0);
+        gradient
+    }
+
+    /// Euclidean norm of the part of a gradient that is about noise.
+    pub(super) fn norm_of_noises(&self, gradient: &[f64]) -> f64 {
+        let first = gradient.len() - self.least.len();
+        gradient[first..].iter().map(|g| g * g).sum::<f64>().sqrt()
+    }
+
+    /// [`Maximised::precondition`] in these coordinates.
+    pub(super) fn precondition(&self, maximised: &Maximised<'_>, gradient: &[f64]) -> Vec<f64> {
+        let mut inner = gradient.to_vec();
+        self.stretch_features(maximised, &mut inner, |x, stretch| x / stretch);
+        let mut out = maximised.precondition(&inner);
+        self.stretch_features(maximised, &mut out, |x, stretch| x / stretch);
+        out
+    }
+
+    /// [`Maximised::scale`] in these coordinates.
+    pub(super) fn scale(&self, maximised: &Maximised<'_>) -> Vec<f64> {
+        let mut out = maximised.scale();
+        self.stretch_features(maximised, &mut out, |x, stretch| x * stretch);
+        out
+    }
+
+    /// Units of these coordinates in units of the parameters.
+    fn stretch(&self, parameters: &LatentParameters) -> Vec<f64> {
+        self.units.iter().enumerate().map(|(j, unit)| unit / parameters.units().of(j)).collect()
+    }
+
+    fn stretch_features(&self, at: &Maximised<'_>, vector: &mut [f64], f: impl Fn(f64, f64) -> f64) {
+        let stretch = self.stretch(at.start());
+        for (feature, stretch) in vector.chunks_exact_mut(self.q + 1).zip(stretch) {
+            feature.iter_mut().for_each(|x| *x = f(*x, stretch));
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! A covariance matrix brought to unit diagonal and factored, with an error that says why when it cannot be.
+
+use super::parameters::{check_finite, check_length, parameter};
+use crate::error::{Error, Result};
+use crate::linalg::{Cholesky, Mat, MatRef, symmetric_eigen};
+
+/// Correlations closer to ±1 than this are those of a feature and its copy.
+const COPY: f64 = 1e-10;
+
+/// The correlation matrix of a covariance (or correlation) matrix, with the deviations that were divided out.
+#[derive(Debug, Clone)]
+pub(super) struct Correlation {
+    pub(super) matrix: Mat<f64>,     // (p × p), unit diagonal
+    pub(super) deviations: Vec<f64>, // (p)
+}
+
+impl Correlation {
+    /// Checks a symmetric matrix and divides rows and columns by the roots of its diagonal.
+    pub(super) fn new(s: MatRef<'_, f64>) -> Result<Self> {
+        let p = s.nrows();
+        if p == 0 {
+            return Err(Error::NoFeatures);
+        }
+        check_length("columns of the covariance", p, s.ncols())?;
+        check_finite("the covariance", s)?;
+        check_variances(s)?;
+        let deviations: Vec<f64> = (0..p).map(|j| s[(j, j)].sqrt()).collect();
+        let matrix =
+            Mat::from_fn(p, p, |i, j| if i == j { 1.0 } else { s[(i, j)] / deviations[i] / deviations[j] });
+        check_symmetry(&matrix)?;
+        Ok(Self { matrix, deviations })
+    }
+
+    /// R = LLᵀ.
+    ///
+    /// Singular within rounding counts as singular: a pivot is the share of a feature's variance that those before it do not
+    /// explain, and known to p·ε only.
+    pub(super) fn factor(&self) -> Result<Cholesky> {
+        let p = self.matrix.nrows();
+        let rounding = 4.0 * p as f64 * f64::EPSILON;
+        match Cholesky::new(self.matrix.clone(), "the correlation matrix") {
+            Ok(factor) if factor.smallest_pivot().powi(2) > rounding => Ok(factor),
+            _ => Err(self.singular()?),
+        }
+    }
+
+    fn singular(&self) -> Result<Error> {
+        let eigen = symmetric_eigen(self.matrix.as_ref())?;
+        Ok(Error::Singular {
+            eigenvalue: eigen.values.last().copied().unwrap_or(0.0),
+            constant: Vec::new(),
+            copies: self.copies(),
+        })
+    }
+
+    /// Pairs of features that are copies of each other, up to scale and sign.
+    fn copies(&self) -> Vec<(usize, usize)> {
+        let p = self.matrix.nrows();
+        let copy = |&(i, j): &(usize, usize)| self.matrix[(j, i)].abs() >= 1.0 - COPY;
+        (0..p).flat_map(|i| (i + 1..p).map(move |j| (i, j))).filter(copy).collect()
+    }
+}
+
+/// Variances are positive, or the features that have none are named.
+fn check_variances(s: MatRef<'_, f64>) -> Result<()> {
+    let constant: Vec<usize> = (0..s.nrows()).filter(|&j| s[(j, j)] == 0.0).collect();
+    if !constant.is_empty() {
+        return Err(Error::Singular { eigenvalue: 0.0, constant, copies: Vec::new() });
+    }
+    match (0..s.nrows()).find(|&j| s[(j, j)] < 0.0) {
+        Some(j) => Err(parameter("a variance on the diagonal", &s[(j, j)], "positive")),
+        None => Ok(()),
+    }
+}
+
+fn check_symmetry(r: &Mat<f64>) -> Result<()> {
+    // What printing to nine digits leaves.
+    let apart = |&(i, j): &(usize, usize)| (r[(i, j)] - r[(j, i)]).abs() > 1e-8;
+    match (0..r.ncols()).flat_map(|j| (0..j).map(move |i| (i, j))).find(apart) {
+        Some((i, j)) => {
+            Err(parameter("the covariance", &format!("not symmetric in features {i} and {j}"), "symmetric"))
+        }
+        None => Ok(()),
+    }
+}
