@@ -179,25 +179,20 @@ fn solvers_agree() {
 
 #[test]
 fn a_heywood_case_goes_to_its_bound_and_is_named() {
-    // Loadings of 1 on one feature: its sample uniqueness would be negative.
-    let (n, p) = (200, 6);
-    let mut rng = Rng(5);
-    let z = normal_matrix(n, 2, &mut rng);
-    let e = normal_matrix(n, p, &mut rng);
-    let w = [[1.0, 0.0], [0.8, 0.1], [0.7, 0.2], [0.1, 0.8], [0.2, 0.7], [0.0, 0.6]];
-    let own = [0.0, 0.6, 0.7, 0.6, 0.7, 0.8];
-    let x = Mat::from_fn(n, p, |i, j| w[j][0] * z[(i, 0)] + w[j][1] * z[(i, 1)] + own[j] * e[(i, j)]);
+    // One factor would have to explain 0.8·0.8/0.4 = 1.6 of the first feature's variance.
+    let r = [[1.0, 0.8, 0.8, 0.7], [0.8, 1.0, 0.4, 0.4], [0.8, 0.4, 1.0, 0.4], [0.7, 0.4, 0.4, 1.0]];
+    let r = Mat::from_fn(4, 4, |i, j| r[i][j] * ((1 + i) * (1 + j)) as f64);
+    let moments = Moments::from_covariance(r.as_ref(), None, 100).unwrap();
     for (solver, lower) in
         [(FactorSolver::Newton, 0.005), (FactorSolver::Newton, 1e-6), (FactorSolver::Krylov, 0.005)]
     {
-        let fit = FactorAnalysis::new(2).solver(solver).lower(lower).fit(&x).unwrap();
+        let fit = FactorAnalysis::new(1).solver(solver).lower(lower).fit_moments(&moments).unwrap();
         let found = factor(&fit);
         assert_eq!(found.heywood, [0], "{solver:?} {found:?}");
         assert!(fit.report.converged() && found.iterations < 100, "{found:?}");
         assert!(found.gradient_norm < 1e-8, "{found:?}");
         // The bound is on the scale of the data's variance; the model's differs from it where the bound holds.
-        let variance = mean_and_covariance(&x, None).1[(0, 0)];
-        relative(fit.model.gaussian().noise().of(0), lower * variance, 1e-12, "bound");
+        relative(fit.model.gaussian().noise().of(0), lower, 1e-12, "bound");
         assert_eq!(found.starts, 5);
     }
 }
@@ -413,4 +408,24 @@ fn starts_are_counted_and_the_best_is_kept() {
     assert!(factor(&ten).agreeing >= 1);
     let few = FactorAnalysis::new(2).max_iterations(1).starts(1).fit(&x).unwrap();
     assert!(!few.report.converged());
+}
+
+#[test]
+fn a_rotation_turns_the_standardised_loadings() {
+    use covary::rotate::{Method, Rotate};
+    let x = generated(200, 9, 3, 2);
+    let plain = FactorAnalysis::new(3).fit(&x).unwrap();
+    for method in [Method::Varimax, Method::quartimin(), Method::promax()] {
+        let rotate = Rotate::new(method);
+        let fit = FactorAnalysis::new(3).rotation(rotate.clone()).fit(&x).unwrap();
+        let alone = rotate.run(plain.model.standardised_pattern().as_ref()).unwrap();
+        close_matrix(&fit.model.standardised_pattern(), &alone.pattern, 1e-9, "pattern");
+        close_matrix(&fit.model.correlation(), &alone.correlation, 1e-9, "correlation");
+        close_matrix(plain.model.gaussian().loadings(), fit.model.gaussian().loadings(), 0.0, "density");
+        let report = factor(&fit).rotation.as_ref().unwrap();
+        assert_eq!((report.method.as_str(), report.converged), (rotate.method().name(), true));
+        let saved = covary::persist::SavedModel::of_factors(fit, None).unwrap();
+        let read = covary::persist::SavedModel::from_bytes(&saved.to_bytes().unwrap()).unwrap();
+        assert_eq!(read.report.factor, saved.report.factor);
+    }
 }

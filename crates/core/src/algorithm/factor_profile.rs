@@ -140,7 +140,9 @@ impl Profile {
     pub(super) fn found(self, search: &Search, stop: Stop, trace: Vec<f64>) -> FoundFactors {
         let floor = search.lower.ln();
         let uniquenesses: Vec<f64> = self.log_psi.iter().map(|x| x.exp().max(search.lower)).collect();
-        let length = |k: usize| self.kept.values.get(k).map_or(0.0, |t| (t - 1.0).sqrt());
+        // An eigenvalue within the tolerance of 1 is one: the factor explains nothing.
+        let used = self.kept.values.iter().take_while(|t| **t - 1.0 > search.tolerance).count();
+        let length = |k: usize| if k < used { (self.kept.values[k] - 1.0).sqrt() } else { 0.0 };
         let loading = |j: usize, k: usize| match length(k) {
             l if l > 0.0 => uniquenesses[j].sqrt() * self.kept.vectors[(j, k)] * l,
             _ => 0.0,
@@ -154,7 +156,7 @@ impl Profile {
             discrepancy: None,
             gradient_norm: self.gradient_norm(floor),
             heywood,
-            unused: search.factors - self.kept.values.len(),
+            unused: search.factors - used,
             uniquenesses,
             stop,
             trace,

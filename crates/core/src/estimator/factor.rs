@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::factor_plan::{FactorChoice, FactorRequest, choose_factor};
-use super::{FactorReport, Holes, Plan, Report, Solver};
+use super::{FactorReport, Holes, Plan, Report, RotationReport, Solver};
 use crate::algorithm::{Components, FoundFactors, Search, Stop, em_factor, krylov_factor, newton_factor};
 use crate::control::Control;
 use crate::data::{RowSource, Rows};
@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::evidence::{Found, Moments, Pairwise, Survey, gather};
 use crate::linalg::{Mat, MatRef};
 use crate::model::{Factors, LinearGaussian, Noise};
+use crate::rotate::Rotate;
 
 /// Relative error of a uniqueness that single precision may leave.
 const NOISE_ACCURACY: f64 = 1e-4;
@@ -58,6 +59,7 @@ pub struct FactorAnalysis {
     tolerance: f64,
     max_iterations: usize,
     seed: u64,
+    rotation: Option<Rotate>,
     threads: Option<usize>,
 }
 
@@ -73,6 +75,7 @@ impl FactorAnalysis {
             tolerance: 1e-8,
             max_iterations: 1000,
             seed: 0,
+            rotation: None,
             threads: None,
         }
     }
@@ -80,6 +83,13 @@ impl FactorAnalysis {
     /// How the optimum is found; chosen automatically by default.
     pub fn solver(mut self, solver: FactorSolver) -> Self {
         self.solver = solver;
+        self
+    }
+
+    /// How the factors are turned; not at all by default. The loadings on the scale of correlations are turned, so that the unit of
+    /// a feature does not matter.
+    pub fn rotation(mut self, rotate: Rotate) -> Self {
+        self.rotation = Some(rotate);
         self
     }
 
@@ -337,6 +347,7 @@ impl FactorAnalysis {
         let normal = p as f64 * std::f64::consts::TAU.ln();
         let of_correlations = -0.5 * weight * (normal + best.value);
         let log_likelihood = of_correlations - weight * d.iter().map(|d| d.ln()).sum::<f64>();
+        let (model, rotation) = self.turned(Factors::new(model), &d)?;
         let factor = FactorReport {
             discrepancy: best.discrepancy,
             dof: ((p - q).pow(2) - (p + q)) / 2,
@@ -348,6 +359,7 @@ impl FactorAnalysis {
             lower: self.lower,
             heywood: best.heywood,
             unused: best.unused,
+            rotation,
         };
         let report = Report {
             plan,
@@ -364,7 +376,17 @@ impl FactorAnalysis {
             trace: best.trace,
             seconds: started.elapsed().as_secs_f64(),
         };
-        Ok(FactorFit { model: Factors::new(model), report })
+        Ok(FactorFit { model, report })
+    }
+
+    /// The factors turned as asked; their loadings W in units of the deviations are what the rotation sees.
+    fn turned(&self, model: Factors, deviations: &[f64]) -> Result<(Factors, Option<RotationReport>)> {
+        let Some(rotate) = &self.rotation else { return Ok((model, None)) };
+        let w = model.gaussian().loadings();
+        let standard = Mat::from_fn(w.nrows(), w.ncols(), |j, k| w[(j, k)] / deviations[j]);
+        let rotated = rotate.run(standard.as_ref())?;
+        let report = RotationReport::new(rotate, &rotated);
+        Ok((model.with_turn(rotated.turn)?, Some(report)))
     }
 }
 
