@@ -7,7 +7,7 @@ use crate::control::{Control, Event};
 use crate::error::{Error, Result};
 use crate::linalg::{Cholesky, Mat, MatRef, product, symmetric_eigen};
 
-/// log ψ and loadings (p × q), and the log-likelihood that they replaced.
+/// ψ and loadings (p × q).
 struct State {
     psi: Vec<f64>,
     loadings: Mat<f64>,

@@ -9,6 +9,8 @@ use crate::linalg::{Eigen, Mat, standard_signs};
 
 /// Distance from the bound, in log ψ, at which a feature counts as being there.
 const AT_BOUND: f64 = 1e-9;
+/// Squared length of an eigenvector outside one feature that is rounding.
+const ALONE: f64 = 1e-18;
 /// Least uniqueness of a random start.
 const LEAST_RANDOM: f64 = 0.05;
 /// Longest step in log ψ of a feature.
@@ -139,29 +141,46 @@ impl Profile {
     /// The answer at this point.
     pub(super) fn found(self, search: &Search, stop: Stop, trace: Vec<f64>) -> FoundFactors {
         let floor = search.lower.ln();
-        let uniquenesses: Vec<f64> = self.log_psi.iter().map(|x| x.exp().max(search.lower)).collect();
-        // An eigenvalue within the tolerance of 1 is one: the factor explains nothing.
-        let used = self.kept.values.iter().take_while(|t| **t - 1.0 > search.tolerance).count();
-        let length = |k: usize| if k < used { (self.kept.values[k] - 1.0).sqrt() } else { 0.0 };
-        let loading = |j: usize, k: usize| match length(k) {
-            l if l > 0.0 => uniquenesses[j].sqrt() * self.kept.vectors[(j, k)] * l,
-            _ => 0.0,
+        let mut uniquenesses: Vec<f64> = self.log_psi.iter().map(|x| x.exp().max(search.lower)).collect();
+        let mut used = Vec::new();
+        for (k, theta) in self.kept.values.iter().enumerate() {
+            match alone(self.kept.vectors.col_as_slice(k)) {
+                // An eigenvalue within the tolerance of 1 is one: the factor explains nothing.
+                _ if theta - 1.0 <= search.tolerance => {}
+                // A factor of one feature is noise of that feature.
+                Some(j) => uniquenesses[j] *= theta,
+                None => used.push(k),
+            }
+        }
+        let loading = |j: usize, k: usize| {
+            let k = used.get(k).copied()?;
+            Some(
+                self.log_psi[j].exp().sqrt() * self.kept.vectors[(j, k)] * (self.kept.values[k] - 1.0).sqrt(),
+            )
         };
-        let mut loadings = Mat::from_fn(self.log_psi.len(), search.factors, loading);
+        let p = self.log_psi.len();
+        let mut loadings = Mat::from_fn(p, search.factors, |j, k| loading(j, k).unwrap_or(0.0));
         standard_signs(&mut loadings);
-        let heywood = (0..self.log_psi.len()).filter(|j| self.log_psi[*j] <= floor + AT_BOUND).collect();
+        let heywood = (0..p).filter(|j| uniquenesses[*j].ln() <= floor + AT_BOUND).collect();
         FoundFactors {
             loadings,
             value: self.value,
             discrepancy: None,
             gradient_norm: self.gradient_norm(floor),
             heywood,
-            unused: search.factors - used,
+            unused: search.factors - used.len(),
             uniquenesses,
             stop,
             trace,
         }
     }
+}
+
+/// The only feature that a unit vector has a part in.
+fn alone(omega: &[f64]) -> Option<usize> {
+    let largest = (0..omega.len()).max_by(|a, b| omega[*a].abs().total_cmp(&omega[*b].abs()))?;
+    let others: f64 = omega.iter().enumerate().filter(|(j, _)| *j != largest).map(|(_, w)| w * w).sum();
+    (others < ALONE).then_some(largest)
 }
 
 /// The direction, shortened where a feature would move too far.

@@ -1,4 +1,4 @@
-//! Maximum-likelihood factors by Newton's method on log ψ of the profile likelihood \[J67, JG87\]: a few hundred features.
+//! Maximum-likelihood factors by Newton's method on log ψ of the profile likelihood \[J67\] \[C70\]: a few hundred features.
 
 use super::Stop;
 use super::factor_profile::{FoundFactors, Profile, Search, shortened};
@@ -141,7 +141,7 @@ impl Decomposed {
     }
 
     /// A ∘ B with A = Σ ωωᵀ and B = Σ θωωᵀ over the pairs that are not kept. Where the model fits they are nearly the same, and
-    /// it is the (A ∘ A) of \[JG87\]; it is never indefinite. A ridge keeps it from being singular.
+    /// it is Jöreskog's A ∘ A; it is never indefinite. A ridge keeps it from being singular.
     fn approximate_hessian(&self) -> Mat<f64> {
         let (a, b) = self.discarded_products();
         let ridge = 1e-8;
@@ -158,7 +158,7 @@ impl Decomposed {
     }
 
     /// A ∘ B + Σₙ (ωₙωₙᵀ) ∘ Σₘ (1 − θₘ)(θₙ + θₘ)/(θₙ − θₘ) ωₘωₘᵀ, n kept and m not; `None` where kept and other eigenvalues
-    /// meet, and there is no second derivative.
+    /// meet, and there is no second derivative \[C70\].
     fn exact_hessian(&self) -> Option<Mat<f64>> {
         let Eigen { values, vectors } = &self.whole;
         let (p, k) = (values.len(), self.profile.kept.values.len());

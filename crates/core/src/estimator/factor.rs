@@ -49,6 +49,24 @@ pub struct FactorFit {
 }
 
 /// Factor analysis by maximum likelihood: x = W z + μ + ε with a noise variance ψ for each feature.
+///
+/// Minimises the discrepancy $F = \ln|C| + \operatorname{tr}(SC^{-1}) - \ln|S| - p$ of $C = WW^\top + \Psi$ and the covariance S of the data
+/// (divisor n) over log ψ, the loadings being known in closed form for given noise \[J67\]. The scale of features does not matter:
+/// a fit to correlations is the same fit.
+///
+/// ```
+/// use covary::FactorAnalysis;
+/// use covary::evidence::Moments;
+/// use covary::linalg::Mat;
+///
+/// // Four tests and their correlations in a class of 30: one factor.
+/// let r = [[1.0, 0.56, 0.48, 0.4], [0.56, 1.0, 0.42, 0.35], [0.48, 0.42, 1.0, 0.3], [0.4, 0.35, 0.3, 1.0]];
+/// let r = Mat::from_fn(4, 4, |i, j| r[i][j]);
+/// let fit = FactorAnalysis::new(1).fit_moments(&Moments::from_covariance(r.as_ref(), None, 30)?)?;
+/// let expected = [0.8, 0.7, 0.6, 0.5];
+/// assert!((0..4).all(|j| (fit.model.pattern()[(j, 0)] - expected[j]).abs() < 1e-6));
+/// # Ok::<(), covary::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct FactorAnalysis {
     factors: usize,
