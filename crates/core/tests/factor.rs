@@ -429,3 +429,25 @@ fn a_rotation_turns_the_standardised_loadings() {
         assert_eq!(read.report.factor, saved.report.factor);
     }
 }
+
+#[test]
+fn features_of_little_noise_are_not_cut_off() {
+    // Six of nine features have a uniqueness of 0.001: more than two factors could make vanish.
+    let mut rng = Rng(21);
+    let w = normal_matrix(9, 2, &mut rng);
+    let common = |j: usize| w[(j, 0)].powi(2) + w[(j, 1)].powi(2);
+    let own = |j: usize| if j < 6 { common(j) / 999.0 } else { common(j) };
+    let model =
+        LinearGaussian::new(vec![0.0; 9], w.clone(), Noise::Diagonal((0..9).map(own).collect())).unwrap();
+    let moments = Moments::from_covariance(dense_covariance(&model).as_ref(), None, 100).unwrap();
+    for solver in [FactorSolver::Newton, FactorSolver::Krylov] {
+        let fit = FactorAnalysis::new(2).solver(solver).fit_moments(&moments).unwrap();
+        let found = factor(&fit);
+        assert!(found.lower < 0.001 && found.heywood.is_empty() && fit.report.converged(), "{found:?}");
+        (0..9).for_each(|j| relative(fit.model.gaussian().noise().of(j), own(j), 1e-4, (solver, j)));
+        let held =
+            FactorAnalysis::new(2).solver(solver).lower(0.005).starts(1).fit_moments(&moments).unwrap();
+        assert!(factor(&held).lower == 0.005 && factor(&held).heywood.len() > 2);
+        assert!(held.report.log_likelihood < fit.report.log_likelihood);
+    }
+}

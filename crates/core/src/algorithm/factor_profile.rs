@@ -33,9 +33,29 @@ pub(crate) struct Search {
     pub(crate) max_iterations: usize,
 }
 
+/// Where a search starts.
+#[derive(Debug, Clone)]
+pub(crate) enum Start {
+    /// Where the solver usually does.
+    Usual,
+    /// At random uniquenesses.
+    Random(u64),
+    /// At these.
+    At(Vec<f64>),
+}
+
 impl Search {
+    /// log ψ of a start that is not the usual one.
+    pub(super) fn unusual(&self, p: usize, start: &Start) -> Option<Vec<f64>> {
+        match start {
+            Start::Usual => None,
+            Start::Random(seed) => Some(self.random_start(p, *seed)),
+            Start::At(psi) => Some(psi.iter().map(|v| v.max(self.lower).ln()).collect()),
+        }
+    }
+
     /// log ψ of random uniquenesses.
-    pub(crate) fn random_start(&self, p: usize, seed: u64) -> Vec<f64> {
+    fn random_start(&self, p: usize, seed: u64) -> Vec<f64> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut uniform = || -> f64 { StandardUniform.sample(&mut rng) };
         (0..p).map(|_| uniform().max(LEAST_RANDOM).max(self.lower).ln()).collect()

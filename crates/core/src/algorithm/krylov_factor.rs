@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::factor_profile::{FoundFactors, Profile, Search, shortened};
+use super::factor_profile::{FoundFactors, Profile, Search, Start, shortened};
 use super::quasi_newton::QuasiNewton;
 use super::{Algorithm, Step, Stop, drive};
 use crate::control::{Control, Event};
@@ -24,10 +24,10 @@ const LEAST_FIRST: f64 = 0.05;
 pub(crate) fn solve(
     r: MatRef<'_, f64>,
     search: &Search,
-    seed: Option<u64>,
+    start: &Start,
     control: &Control<'_>,
 ) -> Result<FoundFactors> {
-    let mut state = Climb::new(r.nrows(), *search, seed);
+    let mut state = Climb::new(r.nrows(), *search, start);
     let mut products = 0;
     let stop = loop {
         let image = product(r, state.block().as_ref());
@@ -57,10 +57,10 @@ pub(crate) fn solve_rows(
     source: &dyn RowSource,
     deviations: &[f64],
     search: &Search,
-    seed: Option<u64>,
+    start: &Start,
     control: &Control<'_>,
 ) -> Result<(FoundFactors, usize)> {
-    let passes = Passes::new(Climb::new(deviations.len(), *search, seed), deviations);
+    let passes = Passes::new(Climb::new(deviations.len(), *search, start), deviations);
     let (state, journey) = drive(passes, source, search.max_iterations, control)?;
     let stop = if journey.stop == Stop::Converged { state.stop() } else { journey.stop };
     Ok((state.finish(stop)?, journey.passes))
@@ -82,14 +82,14 @@ struct Climb {
 }
 
 impl Climb {
-    /// From ψ = 1, or from a random point for a seed.
-    fn new(p: usize, search: Search, seed: Option<u64>) -> Self {
-        let trial = seed.map_or_else(|| vec![0.0; p], |seed| search.random_start(p, seed));
+    /// Usually from ψ = 1.
+    fn new(p: usize, search: Search, start: &Start) -> Self {
+        let trial = search.unusual(p, start).unwrap_or_else(|| vec![0.0; p]);
         Self {
             search,
             root: inverse_roots(&trial),
             trial,
-            krylov: BlockKrylov::new(p, search.factors, seed.unwrap_or(0)).tolerance(RESIDUALS.1),
+            krylov: BlockKrylov::new(p, search.factors, 0).tolerance(RESIDUALS.1),
             at: None,
             past: QuasiNewton::default(),
             held: vec![false; p],

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::factor_plan::{FactorChoice, FactorRequest, choose_factor};
 use super::{FactorReport, Holes, Plan, Report, RotationReport, Solver};
-use crate::algorithm::{Components, FoundFactors, Search, Stop, em_factor, krylov_factor, newton_factor};
+use crate::algorithm::{
+    Components, FoundFactors, Search, Start, Stop, em_factor, krylov_factor, newton_factor,
+};
 use crate::control::Control;
 use crate::data::{RowSource, Rows};
 use crate::error::{Error, Result};
@@ -17,6 +19,8 @@ use crate::rotate::Rotate;
 
 /// Relative error of a uniqueness that single precision may leave.
 const NOISE_ACCURACY: f64 = 1e-4;
+/// Least uniqueness unless told, and the least that it is lowered to.
+const LOWER: (f64, f64) = (0.005, 5e-9);
 /// Starts that are tried where one ends at a bound, when their number is not given.
 const DOUBTFUL_STARTS: usize = 5;
 /// Discrepancies this close are the same optimum.
@@ -71,7 +75,7 @@ pub struct FactorFit {
 pub struct FactorAnalysis {
     factors: usize,
     solver: FactorSolver,
-    lower: f64,
+    lower: Option<f64>,
     starts: Option<usize>,
     memory: usize,
     tolerance: f64,
@@ -87,7 +91,7 @@ impl FactorAnalysis {
         Self {
             factors,
             solver: FactorSolver::Auto,
-            lower: 0.005,
+            lower: None,
             starts: None,
             memory: usize::MAX,
             tolerance: 1e-8,
@@ -111,13 +115,17 @@ impl FactorAnalysis {
         self
     }
 
-    /// Least uniqueness ψ/variance of a feature; 0.005 by default.
+    /// Least uniqueness ψ/variance of a feature.
+    ///
+    /// By default 0.005, as R's factanal has it. At a maximum of the likelihood of regular data no more than q uniquenesses can vanish,
+    /// so where more than q features end at the bound, it is the data that have less noise: it is then lowered, a hundredfold at a time.
     pub fn lower(mut self, lower: f64) -> Self {
-        self.lower = lower;
+        self.lower = Some(lower);
         self
     }
 
-    /// Number of starts, of which the best is kept; by default one, and more when it ends at a bound.
+    /// Number of starts, of which the best is kept. By default one, and five where it ends at a bound or does not converge, except
+    /// in passes over the rows.
     pub fn starts(mut self, starts: usize) -> Self {
         self.starts = Some(starts);
         self
@@ -215,8 +223,8 @@ impl FactorAnalysis {
         if q > most_factors(p) {
             return Err(Error::Factors { requested: q, possible: most_factors(p), features: p });
         }
-        if !(self.lower > 0.0 && self.lower < 1.0) {
-            let (name, value) = ("the least uniqueness", self.lower.to_string());
+        if let Some(lower) = self.lower.filter(|l| !(*l > 0.0 && *l < 1.0)) {
+            let (name, value) = ("the least uniqueness", lower.to_string());
             return Err(Error::Parameter { name, value, allowed: "above 0 and below 1" });
         }
         if !(self.tolerance > 0.0 && self.tolerance.is_finite()) {
@@ -233,10 +241,10 @@ impl FactorAnalysis {
         }
     }
 
-    fn search(&self) -> Search {
+    fn search(&self, lower: f64) -> Search {
         Search {
             factors: self.factors,
-            lower: self.lower,
+            lower,
             tolerance: self.tolerance,
             max_iterations: self.max_iterations,
         }
@@ -297,28 +305,13 @@ impl FactorAnalysis {
             r[(j, j)] = 1.0;
         }
         check_different(r.as_ref())?;
-        let tries = self.best_of(|seed| self.solve_correlations(plan.solver, r.as_ref(), seed, control))?;
+        let tries = self.best_of(DOUBTFUL_STARTS, |search, start| match plan.solver {
+            Solver::Krylov => krylov_factor::solve(r.as_ref(), search, start, control),
+            Solver::Em => em_factor::solve(r.as_ref(), search, start, control),
+            _ => newton_factor::solve(r.as_ref(), search, start, control),
+        })?;
         let (mean, seen) = (moments.mean().to_vec(), (moments.rows(), moments.weight()));
         Ok(Solved { plan, tries, mean, deviations, seen, passes: 1, holes: None })
-    }
-
-    fn solve_correlations(
-        &self,
-        solver: Solver,
-        r: MatRef<'_, f64>,
-        seed: Option<u64>,
-        control: &Control<'_>,
-    ) -> Result<FoundFactors> {
-        let search = self.search();
-        let start = || match seed {
-            None => newton_factor::start(r, &search),
-            Some(seed) => Ok(search.random_start(r.nrows(), seed)),
-        };
-        match solver {
-            Solver::Krylov => krylov_factor::solve(r, &search, seed, control),
-            Solver::Em => em_factor::solve(r, &search, &start()?, control),
-            _ => newton_factor::solve(r, &search, start()?, control),
-        }
     }
 
     fn solve_rows(&self, plan: Plan, source: &dyn RowSource, control: &Control<'_>) -> Result<Solved> {
@@ -330,9 +323,8 @@ impl FactorAnalysis {
         Components::Count(self.factors).check_possible(census.rows(), p)?;
         let deviations = deviations(margins.mean(), &margins.variance())?;
         let mut passes = 1;
-        let tries = self.best_of(|seed| {
-            let (found, more) =
-                krylov_factor::solve_rows(source, &deviations, &self.search(), seed, control)?;
+        let tries = self.best_of(1, |search, start| {
+            let (found, more) = krylov_factor::solve_rows(source, &deviations, search, start, control)?;
             passes += more;
             Ok(found)
         })?;
@@ -340,24 +332,48 @@ impl FactorAnalysis {
         Ok(Solved { plan, tries, mean, deviations, seen, passes, holes: None })
     }
 
-    /// The best of some starts: the number asked for, or one and four more where it ends at a bound or does not converge.
-    fn best_of(&self, mut run: impl FnMut(Option<u64>) -> Result<FoundFactors>) -> Result<Tries> {
-        let first = run(None)?;
-        let doubtful = !first.heywood.is_empty() || first.stop == Stop::IterationLimit;
-        let starts = self.starts.unwrap_or(if doubtful { DOUBTFUL_STARTS } else { 1 });
+    /// The best of some starts: the number asked for, or one, and `doubtful` in all where it ends at a bound or does not converge.
+    fn best_of(
+        &self,
+        doubtful: usize,
+        mut run: impl FnMut(&Search, &Start) -> Result<FoundFactors>,
+    ) -> Result<Tries> {
+        let (first, lower) = self.within_bound(&mut run)?;
+        let doubt = !first.heywood.is_empty() || first.stop == Stop::IterationLimit;
+        let starts = self.starts.unwrap_or(if doubt { doubtful } else { 1 });
         let mut all = vec![first];
         for k in 1..starts {
             if all.iter().any(|found| found.stop == Stop::Interrupted) {
                 break;
             }
-            all.push(run(Some(self.seed.wrapping_add(k as u64)))?);
+            all.push(run(&self.search(lower), &Start::Random(self.seed.wrapping_add(k as u64)))?);
         }
-        Tries::new(all)
+        Ok(Tries::new(all, lower))
+    }
+
+    /// From the usual start with the bound that was asked for, or one that leaves at most q features there.
+    fn within_bound(
+        &self,
+        run: &mut impl FnMut(&Search, &Start) -> Result<FoundFactors>,
+    ) -> Result<(FoundFactors, f64)> {
+        let mut lower = self.lower.unwrap_or(LOWER.0);
+        let mut found = run(&self.search(lower), &Start::Usual)?;
+        while self.lower.is_none()
+            && found.heywood.len() > self.factors
+            && found.stop == Stop::Converged
+            && lower > LOWER.1
+        {
+            lower = (lower / 100.0).max(LOWER.1);
+            let next = run(&self.search(lower), &Start::At(found.uniquenesses.clone()))?;
+            let trace = [found.trace, next.trace.clone()].concat();
+            found = FoundFactors { trace, ..next };
+        }
+        Ok((found, lower))
     }
 
     fn finish(&self, solved: Solved, started: Instant) -> Result<FactorFit> {
         let Solved { plan, tries, mean, deviations: d, seen: (rows, weight), passes, holes } = solved;
-        let Tries { best, starts, agreeing } = tries;
+        let Tries { best, lower, starts, agreeing } = tries;
         let (p, q) = (mean.len(), self.factors);
         let loadings = Mat::from_fn(p, q, |j, k| best.loadings[(j, k)] * d[j]);
         let noise = (0..p).map(|j| best.uniquenesses[j] * d[j] * d[j]).collect();
@@ -374,7 +390,7 @@ impl FactorAnalysis {
             iterations: best.trace.len(),
             starts,
             agreeing,
-            lower: self.lower,
+            lower,
             heywood: best.heywood,
             unused: best.unused,
             rotation,
@@ -422,12 +438,13 @@ struct Solved {
 /// The best of some starts.
 struct Tries {
     best: FoundFactors,
+    lower: f64,
     starts: usize,
     agreeing: usize,
 }
 
 impl Tries {
-    fn new(mut all: Vec<FoundFactors>) -> Result<Self> {
+    fn new(mut all: Vec<FoundFactors>, lower: f64) -> Self {
         let starts = all.len();
         all.sort_by(|a, b| a.value.total_cmp(&b.value));
         let lowest = all[0].value;
@@ -435,7 +452,7 @@ impl Tries {
         // Among equals, the first that has converged.
         let converged = all[..agreeing].iter().position(|found| found.stop == Stop::Converged);
         let best = all.swap_remove(converged.unwrap_or(0));
-        Ok(Self { best, starts, agreeing })
+        Self { best, lower, starts, agreeing }
     }
 }
 
