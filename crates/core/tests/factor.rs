@@ -111,9 +111,9 @@ fn nothing_near_the_answer_is_more_likely() {
         let moved = |j: usize, k: usize, h: f64| {
             let (mut psi, mut w) = (psi.clone(), model.loadings().clone());
             if k == q {
-                psi[j] *= h.exp()
+                psi[j] *= h.exp();
             } else {
-                w[(j, k)] += h
+                w[(j, k)] += h;
             }
             let moved = LinearGaussian::new(model.mean().to_vec(), w, Noise::Diagonal(psi)).unwrap();
             log_likelihood(&x, &moved)
@@ -219,7 +219,7 @@ fn the_scale_of_features_does_not_matter() {
     let x = generated(80, 9, 2, 8);
     let fit = FactorAnalysis::new(2).fit(&x).unwrap();
     for scale in [1e-150, 1e150] {
-        let unit = |j: usize| if j % 2 == 0 { scale } else { 1.0 };
+        let unit = |j: usize| if j.is_multiple_of(2) { scale } else { 1.0 };
         let y = Mat::from_fn(80, 9, |i, j| x[(i, j)] * unit(j));
         let other = FactorAnalysis::new(2).fit(&y).unwrap();
         same(&fit, &other, 1e-9, "scaled");

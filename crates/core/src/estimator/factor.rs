@@ -264,15 +264,15 @@ impl FactorAnalysis {
         let p = source.n_features();
         match gather(source, || Pairwise::empty(p), control)?.finish()? {
             Found::Complete(moments) => self.solve_gathered(plan, &moments, source, control),
-            Found::Incomplete(_) => self.solve_incomplete(source, control),
+            Found::Incomplete(_) => self.solve_incomplete(plan, source, control),
         }
     }
 
-    /// Rows with holes: not yet; the error names the first.
-    fn solve_incomplete(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Solved> {
+    /// Rows with holes: not yet; the error names the first. (A list of observed cells may turn out to have none.)
+    fn solve_incomplete(&self, plan: Plan, source: &dyn RowSource, control: &Control<'_>) -> Result<Solved> {
         let p = source.n_features();
-        gather(source, || Moments::empty(p), control)?;
-        Err(Error::NoRows)
+        let moments = gather(source, || Moments::empty(p), control)?;
+        Ok(Solved { passes: 2, ..self.solve_moments(plan, &moments, control)? })
     }
 
     /// After one pass; a second one in double precision when products in single are too coarse.
@@ -318,7 +318,7 @@ impl FactorAnalysis {
         let p = source.n_features();
         let (census, margins) = gather(source, || Survey::empty(p), control)?.finish()?;
         if census.missing() > 0 {
-            return self.solve_incomplete(source, control);
+            return self.solve_incomplete(plan, source, control);
         }
         Components::Count(self.factors).check_possible(census.rows(), p)?;
         let deviations = deviations(margins.mean(), &margins.variance())?;
