@@ -1,27 +1,27 @@
 //! Maximum-likelihood factors by expectation and maximisation on the covariance \[RT82\]: simple, and slow to the last digits.
 
 use super::Stop;
-use super::factor_profile::{FoundFactors, Search};
-use super::newton_factor::evaluate;
+use super::factor_profile::{FoundFactors, Search, Start};
+use super::newton_factor::{evaluate, log_psi};
 use crate::control::{Control, Event};
 use crate::error::{Error, Result};
 use crate::linalg::{Cholesky, Mat, MatRef, product, symmetric_eigen};
 
-/// log ψ and loadings (p × q), and the log-likelihood that they replaced.
+/// ψ and loadings (p × q).
 struct State {
     psi: Vec<f64>,
     loadings: Mat<f64>,
 }
 
-/// Maximises the likelihood of a correlation matrix R (both triangles) from given log ψ; ends when an iteration gains less
+/// Maximises the likelihood of a correlation matrix R (both triangles); ends when an iteration gains less
 /// than the tolerance, in nats per row.
 pub(crate) fn solve(
     r: MatRef<'_, f64>,
     search: &Search,
-    start: &[f64],
+    start: &Start,
     control: &Control<'_>,
 ) -> Result<FoundFactors> {
-    let mut state = State::new(r, search, start)?;
+    let mut state = State::new(r, search, &log_psi(r, search, start)?)?;
     let mut trace: Vec<f64> = Vec::new();
     let stop = loop {
         if control.is_cancelled() {

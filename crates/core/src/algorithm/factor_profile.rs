@@ -9,6 +9,8 @@ use crate::linalg::{Eigen, Mat, standard_signs};
 
 /// Distance from the bound, in log ψ, at which a feature counts as being there.
 const AT_BOUND: f64 = 1e-9;
+/// Squared length of an eigenvector outside one feature that is rounding.
+const ALONE: f64 = 1e-18;
 /// Least uniqueness of a random start.
 const LEAST_RANDOM: f64 = 0.05;
 /// Longest step in log ψ of a feature.
@@ -31,9 +33,29 @@ pub(crate) struct Search {
     pub(crate) max_iterations: usize,
 }
 
+/// Where a search starts.
+#[derive(Debug, Clone)]
+pub(crate) enum Start {
+    /// Where the solver usually does.
+    Usual,
+    /// At random uniquenesses.
+    Random(u64),
+    /// At these.
+    At(Vec<f64>),
+}
+
 impl Search {
+    /// log ψ of a start that is not the usual one.
+    pub(super) fn unusual(&self, p: usize, start: &Start) -> Option<Vec<f64>> {
+        match start {
+            Start::Usual => None,
+            Start::Random(seed) => Some(self.random_start(p, *seed)),
+            Start::At(psi) => Some(psi.iter().map(|v| v.max(self.lower).ln()).collect()),
+        }
+    }
+
     /// log ψ of random uniquenesses.
-    pub(crate) fn random_start(&self, p: usize, seed: u64) -> Vec<f64> {
+    fn random_start(&self, p: usize, seed: u64) -> Vec<f64> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut uniform = || -> f64 { StandardUniform.sample(&mut rng) };
         (0..p).map(|_| uniform().max(LEAST_RANDOM).max(self.lower).ln()).collect()
@@ -141,15 +163,27 @@ impl Profile {
     /// The answer at this point.
     pub(super) fn found(self, search: &Search, stop: Stop, trace: Vec<f64>) -> FoundFactors {
         let floor = search.lower.ln();
-        let uniquenesses: Vec<f64> = self.log_psi.iter().map(|x| x.exp().max(search.lower)).collect();
-        let length = |k: usize| self.kept.values.get(k).map_or(0.0, |t| (t - 1.0).sqrt());
-        let loading = |j: usize, k: usize| match length(k) {
-            l if l > 0.0 => uniquenesses[j].sqrt() * self.kept.vectors[(j, k)] * l,
-            _ => 0.0,
+        let mut uniquenesses: Vec<f64> = self.log_psi.iter().map(|x| x.exp().max(search.lower)).collect();
+        let mut used = Vec::new();
+        for (k, theta) in self.kept.values.iter().enumerate() {
+            match alone(self.kept.vectors.col_as_slice(k)) {
+                // An eigenvalue within the tolerance of 1 is one: the factor explains nothing.
+                _ if theta - 1.0 <= search.tolerance => {}
+                // A factor of one feature is noise of that feature.
+                Some(j) => uniquenesses[j] *= theta,
+                None => used.push(k),
+            }
+        }
+        let loading = |j: usize, k: usize| {
+            let k = used.get(k).copied()?;
+            Some(
+                self.log_psi[j].exp().sqrt() * self.kept.vectors[(j, k)] * (self.kept.values[k] - 1.0).sqrt(),
+            )
         };
-        let mut loadings = Mat::from_fn(self.log_psi.len(), search.factors, loading);
+        let p = self.log_psi.len();
+        let mut loadings = Mat::from_fn(p, search.factors, |j, k| loading(j, k).unwrap_or(0.0));
         standard_signs(&mut loadings);
-        let heywood = (0..self.log_psi.len()).filter(|j| self.log_psi[*j] <= floor + AT_BOUND).collect();
+        let heywood = (0..p).filter(|j| uniquenesses[*j].ln() <= floor + AT_BOUND).collect();
         FoundFactors {
             mean: vec![0.0; self.log_psi.len()],
             loadings,
@@ -157,12 +191,19 @@ impl Profile {
             discrepancy: None,
             gradient_norm: self.gradient_norm(floor),
             heywood,
-            unused: search.factors - self.kept.values.len(),
+            unused: search.factors - used.len(),
             uniquenesses,
             stop,
             trace,
         }
     }
+}
+
+/// The only feature that a unit vector has a part in.
+fn alone(omega: &[f64]) -> Option<usize> {
+    let largest = (0..omega.len()).max_by(|a, b| omega[*a].abs().total_cmp(&omega[*b].abs()))?;
+    let others: f64 = omega.iter().enumerate().filter(|(j, _)| *j != largest).map(|(_, w)| w * w).sum();
+    (others < ALONE).then_some(largest)
 }
 
 /// The direction, shortened where a feature would move too far.

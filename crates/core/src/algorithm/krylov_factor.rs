@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::factor_profile::{FoundFactors, Profile, Search, shortened};
+use super::factor_profile::{FoundFactors, Profile, Search, Start, shortened};
 use super::quasi_newton::QuasiNewton;
 use super::{Algorithm, Step, Stop, drive};
 use crate::control::{Control, Event};
@@ -15,19 +15,20 @@ use crate::linalg::{BlockKrylov, Cholesky, Eigen, Mat, MatRef, product};
 
 /// Residuals of eigenpairs, relative: the tightest, and the loosest that is of use far from the optimum.
 const RESIDUALS: (f64, f64) = (1e-11, 1e-5);
-/// Halvings of a step before there is nothing left to gain.
-const HALVINGS: usize = 30;
-/// Noise at which the first step ends at least.
+/// Share of a step at which its direction is given up.
+const SHORTEST: f64 = 1e-6;
+/// Noise at which the first step ends at least, or the share of it that is left.
 const LEAST_FIRST: f64 = 0.05;
+const LEAST_SHARE: f64 = 0.2;
 
 /// Minimises log |C| + tr(R C⁻¹) for a correlation matrix in memory (both triangles).
 pub(crate) fn solve(
     r: MatRef<'_, f64>,
     search: &Search,
-    seed: Option<u64>,
+    start: &Start,
     control: &Control<'_>,
 ) -> Result<FoundFactors> {
-    let mut state = Climb::new(r.nrows(), *search, seed);
+    let mut state = Climb::new(r.nrows(), *search, start);
     let mut products = 0;
     let stop = loop {
         let image = product(r, state.block().as_ref());
@@ -57,10 +58,10 @@ pub(crate) fn solve_rows(
     source: &dyn RowSource,
     deviations: &[f64],
     search: &Search,
-    seed: Option<u64>,
+    start: &Start,
     control: &Control<'_>,
 ) -> Result<(FoundFactors, usize)> {
-    let passes = Passes::new(Climb::new(deviations.len(), *search, seed), deviations);
+    let passes = Passes::new(Climb::new(deviations.len(), *search, start), deviations);
     let (state, journey) = drive(passes, source, search.max_iterations, control)?;
     let stop = if journey.stop == Stop::Converged { state.stop() } else { journey.stop };
     Ok((state.finish(stop)?, journey.passes))
@@ -77,24 +78,26 @@ struct Climb {
     held: Vec<bool>,
     direction: Vec<f64>,
     length: f64,
+    straight: bool, // whether the direction is downhill without a past
     stalled: bool,
     trace: Vec<f64>,
 }
 
 impl Climb {
-    /// From ψ = 1, or from a random point for a seed.
-    fn new(p: usize, search: Search, seed: Option<u64>) -> Self {
-        let trial = seed.map_or_else(|| vec![0.0; p], |seed| search.random_start(p, seed));
+    /// Usually from ψ = 1.
+    fn new(p: usize, search: Search, start: &Start) -> Self {
+        let trial = search.unusual(p, start).unwrap_or_else(|| vec![0.0; p]);
         Self {
             search,
             root: inverse_roots(&trial),
             trial,
-            krylov: BlockKrylov::new(p, search.factors, seed.unwrap_or(0)).tolerance(RESIDUALS.1),
+            krylov: BlockKrylov::new(p, search.factors, 0).tolerance(RESIDUALS.1),
             at: None,
             past: QuasiNewton::default(),
             held: vec![false; p],
             direction: Vec::new(),
             length: 1.0,
+            straight: false,
             stalled: false,
             trace: Vec::new(),
         }
@@ -139,10 +142,24 @@ impl Climb {
             self.arrive(next)
         } else {
             self.length *= 0.5;
-            self.stalled = self.length < 0.5f64.powi(HALVINGS as i32);
+            if self.length < SHORTEST {
+                self.give_up_direction();
+            }
             self.set_out();
             self.stalled
         }
+    }
+
+    /// Forgets the past and goes straight downhill; where that has failed too, nothing is left to gain.
+    fn give_up_direction(&mut self) {
+        self.stalled = self.straight;
+        self.straight = true;
+        self.past = QuasiNewton::default();
+        if let Some(at) = &self.at {
+            let uphill = at.gradient.iter().zip(&self.held).map(|(g, held)| if *held { 0.0 } else { -g });
+            self.direction = shortened(uphill.zip(curvatures(at)).map(|(g, h)| g / h).collect());
+        }
+        self.length = 1.0;
     }
 
     fn arrive(&mut self, next: Profile) -> bool {
@@ -162,7 +179,7 @@ impl Climb {
             false => self.quasi_newton(&next, &uphill),
         };
         self.direction = shortened(direction);
-        self.length = 1.0;
+        (self.length, self.straight) = (1.0, false);
         let done = norm <= self.search.tolerance.max(next.gradient_rounding());
         self.at = Some(next);
         if !done {
@@ -175,7 +192,7 @@ impl Climb {
     fn quasi_newton(&self, at: &Profile, uphill: &[f64]) -> Vec<f64> {
         let diagonal = curvatures(at);
         let precondition = |g: &[f64]| g.iter().zip(&diagonal).map(|(g, h)| g / h).collect::<Vec<f64>>();
-        let proposed = self.past.propose(&precondition).map(|to| {
+        let proposed = self.past.propose(precondition).map(|to| {
             let step = to.iter().zip(&at.log_psi).zip(&self.held);
             step.map(|((to, from), held)| if *held { 0.0 } else { to - from }).collect::<Vec<f64>>()
         });
@@ -220,8 +237,8 @@ fn curvatures(at: &Profile) -> Vec<f64> {
 
 /// To the noise that the loadings at the first point leave.
 fn first_direction(at: &Profile) -> Vec<f64> {
-    // The gradient is (ψ + h² − 1)/ψ, so that 1 − h² = ψ(1 − g).
-    let left = |(x, g): (&f64, &f64)| (x.exp() * (1.0 - g)).max(LEAST_FIRST).ln() - x;
+    // The gradient is (ψ + h² − 1)/ψ, so that 1 − h² = ψ(1 − g); not below a floor, nor by much at once when already there.
+    let left = |(x, g): (&f64, &f64)| (1.0 - g).max((LEAST_FIRST / x.exp()).min(LEAST_SHARE)).ln();
     at.log_psi.iter().zip(&at.gradient).map(left).collect()
 }
 

@@ -19,7 +19,7 @@ pub(crate) mod start;
 pub(crate) mod svd;
 
 pub use drive::{Algorithm, Journey, Step, Stop, drive};
-pub(crate) use factor_profile::{FoundFactors, Search};
+pub(crate) use factor_profile::{FoundFactors, Search, Start};
 pub use maximise::em_step;
 
 use crate::error::{Error, Result};

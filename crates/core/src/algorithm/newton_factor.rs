@@ -1,7 +1,7 @@
-//! Maximum-likelihood factors by Newton's method on log ψ of the profile likelihood \[J67, JG87\]: a few hundred features.
+//! Maximum-likelihood factors by Newton's method on log ψ of the profile likelihood \[J67\] \[C70\]: a few hundred features.
 
 use super::Stop;
-use super::factor_profile::{FoundFactors, Profile, Search, shortened};
+use super::factor_profile::{FoundFactors, Profile, Search, Start, shortened};
 use crate::control::{Control, Event};
 use crate::error::Result;
 use crate::linalg::{Cholesky, Eigen, Mat, MatRef, product, symmetric_eigen};
@@ -15,15 +15,15 @@ const GAP: f64 = 1e-6;
 /// An eigenvalue of the smallest so far below the largest is 0 but for rounding.
 const SINGULAR: f64 = 1e-13;
 
-/// Minimises log |C| + tr(R C⁻¹) for a correlation matrix R (both triangles) from given log ψ.
+/// Minimises log |C| + tr(R C⁻¹) for a correlation matrix R (both triangles).
 pub(crate) fn solve(
     r: MatRef<'_, f64>,
     search: &Search,
-    start: Vec<f64>,
+    start: &Start,
     control: &Control<'_>,
 ) -> Result<FoundFactors> {
     let floor = search.lower.ln();
-    let mut at = Decomposed::new(r, start, search.factors)?;
+    let mut at = Decomposed::new(r, log_psi(r, search, start)?, search.factors)?;
     let mut trace = Vec::new();
     let stop = loop {
         let norm = at.profile.gradient_norm(floor);
@@ -59,8 +59,11 @@ pub(super) fn evaluate(
     Ok(FoundFactors { discrepancy, ..at.profile.found(search, stop, trace) })
 }
 
-/// Where a search starts: Jöreskog's (1 − q/2p)/diag(R⁻¹), or what the principal components leave when R is singular.
-pub(crate) fn start(r: MatRef<'_, f64>, search: &Search) -> Result<Vec<f64>> {
+/// Where a search starts; usually Jöreskog's (1 − q/2p)/diag(R⁻¹), or what the principal components leave when R is singular.
+pub(super) fn log_psi(r: MatRef<'_, f64>, search: &Search, start: &Start) -> Result<Vec<f64>> {
+    if let Some(log_psi) = search.unusual(r.nrows(), start) {
+        return Ok(log_psi);
+    }
     let (p, q) = (r.nrows(), search.factors);
     let within = |psi: f64| psi.clamp(search.lower, 1.0).ln();
     let factor = Cholesky::new(r.to_owned(), "the correlation matrix").ok();
@@ -141,7 +144,7 @@ impl Decomposed {
     }
 
     /// A ∘ B with A = Σ ωωᵀ and B = Σ θωωᵀ over the pairs that are not kept. Where the model fits they are nearly the same, and
-    /// it is the (A ∘ A) of \[JG87\]; it is never indefinite. A ridge keeps it from being singular.
+    /// it is Jöreskog's A ∘ A; it is never indefinite. A ridge keeps it from being singular.
     fn approximate_hessian(&self) -> Mat<f64> {
         let (a, b) = self.discarded_products();
         let ridge = 1e-8;
@@ -158,7 +161,7 @@ impl Decomposed {
     }
 
     /// A ∘ B + Σₙ (ωₙωₙᵀ) ∘ Σₘ (1 − θₘ)(θₙ + θₘ)/(θₙ − θₘ) ωₘωₘᵀ, n kept and m not; `None` where kept and other eigenvalues
-    /// meet, and there is no second derivative.
+    /// meet, and there is no second derivative \[C70\].
     fn exact_hessian(&self) -> Option<Mat<f64>> {
         let Eigen { values, vectors } = &self.whole;
         let (p, k) = (values.len(), self.profile.kept.values.len());

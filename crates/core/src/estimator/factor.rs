@@ -5,17 +5,22 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::factor_plan::{FactorChoice, FactorRequest, choose_factor};
-use super::{FactorReport, Holes, Plan, Report, Solver};
-use crate::algorithm::{Components, FoundFactors, Search, Stop, em_factor, krylov_factor, newton_factor};
+use super::{FactorReport, Holes, Plan, Report, RotationReport, Solver};
+use crate::algorithm::{
+    Components, FoundFactors, Search, Start, Stop, em_factor, krylov_factor, newton_factor,
+};
 use crate::control::Control;
 use crate::data::{RowSource, Rows};
 use crate::error::{Error, Result};
 use crate::evidence::{Found, Moments, Pairwise, Survey, gather};
 use crate::linalg::{Mat, MatRef};
 use crate::model::{Factors, LinearGaussian, Noise};
+use crate::rotate::Rotate;
 
 /// Relative error of a uniqueness that single precision may leave.
 const NOISE_ACCURACY: f64 = 1e-4;
+/// Least uniqueness unless told, and the least that it is lowered to.
+pub(super) const LOWER: (f64, f64) = (0.005, 5e-9);
 /// Starts that are tried where one ends at a bound, when their number is not given.
 const DOUBTFUL_STARTS: usize = 5;
 /// Discrepancies this close are the same optimum.
@@ -48,16 +53,35 @@ pub struct FactorFit {
 }
 
 /// Factor analysis by maximum likelihood: x = W z + μ + ε with a noise variance ψ for each feature.
+///
+/// Minimises the discrepancy $F = \ln|C| + \operatorname{tr}(SC^{-1}) - \ln|S| - p$ of $C = WW^\top + \Psi$ and the covariance S of the data
+/// (divisor n) over log ψ, the loadings being known in closed form for given noise \[J67\]. The scale of features does not matter:
+/// a fit to correlations is the same fit.
+///
+/// ```
+/// use covary::FactorAnalysis;
+/// use covary::evidence::Moments;
+/// use covary::linalg::Mat;
+///
+/// // Four tests and their correlations in a class of 30: one factor.
+/// let r = [[1.0, 0.56, 0.48, 0.4], [0.56, 1.0, 0.42, 0.35], [0.48, 0.42, 1.0, 0.3], [0.4, 0.35, 0.3, 1.0]];
+/// let r = Mat::from_fn(4, 4, |i, j| r[i][j]);
+/// let fit = FactorAnalysis::new(1).fit_moments(&Moments::from_covariance(r.as_ref(), None, 30)?)?;
+/// let expected = [0.8, 0.7, 0.6, 0.5];
+/// assert!((0..4).all(|j| (fit.model.pattern()[(j, 0)] - expected[j]).abs() < 1e-6));
+/// # Ok::<(), covary::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct FactorAnalysis {
     pub(super) factors: usize,
     solver: FactorSolver,
-    pub(super) lower: f64,
+    pub(super) lower: Option<f64>,
     pub(super) starts: Option<usize>,
     memory: usize,
     pub(super) tolerance: f64,
     pub(super) max_iterations: usize,
     pub(super) seed: u64,
+    rotation: Option<Rotate>,
     threads: Option<usize>,
 }
 
@@ -67,12 +91,13 @@ impl FactorAnalysis {
         Self {
             factors,
             solver: FactorSolver::Auto,
-            lower: 0.005,
+            lower: None,
             starts: None,
             memory: usize::MAX,
             tolerance: 1e-8,
             max_iterations: 1000,
             seed: 0,
+            rotation: None,
             threads: None,
         }
     }
@@ -83,13 +108,24 @@ impl FactorAnalysis {
         self
     }
 
-    /// Least uniqueness ψ/variance of a feature; 0.005 by default.
-    pub fn lower(mut self, lower: f64) -> Self {
-        self.lower = lower;
+    /// How the factors are turned; not at all by default. The loadings on the scale of correlations are turned, so that the unit of
+    /// a feature does not matter.
+    pub fn rotation(mut self, rotate: Rotate) -> Self {
+        self.rotation = Some(rotate);
         self
     }
 
-    /// Number of starts, of which the best is kept; by default one, and more when it ends at a bound.
+    /// Least uniqueness ψ/variance of a feature.
+    ///
+    /// By default 0.005, as R's factanal has it. At a maximum of the likelihood of regular data no more than q uniquenesses can vanish,
+    /// so where more than q features end at the bound, it is the data that have less noise: it is then lowered, a hundredfold at a time.
+    pub fn lower(mut self, lower: f64) -> Self {
+        self.lower = Some(lower);
+        self
+    }
+
+    /// Number of starts, of which the best is kept. By default one, and five where it ends at a bound or does not converge, except
+    /// in passes over the rows.
     pub fn starts(mut self, starts: usize) -> Self {
         self.starts = Some(starts);
         self
@@ -187,8 +223,8 @@ impl FactorAnalysis {
         if q > most_factors(p) {
             return Err(Error::Factors { requested: q, possible: most_factors(p), features: p });
         }
-        if !(self.lower > 0.0 && self.lower < 1.0) {
-            let (name, value) = ("the least uniqueness", self.lower.to_string());
+        if let Some(lower) = self.lower.filter(|l| !(*l > 0.0 && *l < 1.0)) {
+            let (name, value) = ("the least uniqueness", lower.to_string());
             return Err(Error::Parameter { name, value, allowed: "above 0 and below 1" });
         }
         if !(self.tolerance > 0.0 && self.tolerance.is_finite()) {
@@ -205,10 +241,10 @@ impl FactorAnalysis {
         }
     }
 
-    fn search(&self) -> Search {
+    pub(super) fn search(&self, lower: f64) -> Search {
         Search {
             factors: self.factors,
-            lower: self.lower,
+            lower,
             tolerance: self.tolerance,
             max_iterations: self.max_iterations,
         }
@@ -228,6 +264,11 @@ impl FactorAnalysis {
         let p = source.n_features();
         match gather(source, || Pairwise::empty(p), control)?.finish()? {
             Found::Complete(moments) => self.solve_gathered(plan, &moments, source, control),
+            // A list of observed cells may turn out to have no holes.
+            Found::Incomplete(cases) if cases.census.missing() == 0 => {
+                let moments = gather(source, || Moments::empty(p), control)?;
+                Ok(Solved { passes: 2, ..self.solve_moments(plan, &moments, control)? })
+            }
             Found::Incomplete(cases) => self.solve_available(cases, source, control),
         }
     }
@@ -262,28 +303,24 @@ impl FactorAnalysis {
             r[(j, j)] = 1.0;
         }
         check_different(r.as_ref())?;
-        let tries = self.best_of(|seed| self.solve_correlations(plan.solver, r.as_ref(), seed, control))?;
+        let tries = self.best_of(DOUBTFUL_STARTS, |search, start| {
+            Self::solve_correlations(plan.solver, r.as_ref(), (search, start), control)
+        })?;
         let (mean, seen) = (moments.mean().to_vec(), (moments.rows(), moments.weight()));
         let weights = vec![moments.weight(); mean.len()];
         Ok(Solved { plan, tries, mean, deviations, weights, seen, passes: 1, holes: None })
     }
 
     pub(super) fn solve_correlations(
-        &self,
         solver: Solver,
         r: MatRef<'_, f64>,
-        seed: Option<u64>,
+        (search, start): (&Search, &Start),
         control: &Control<'_>,
     ) -> Result<FoundFactors> {
-        let search = self.search();
-        let start = || match seed {
-            None => newton_factor::start(r, &search),
-            Some(seed) => Ok(search.random_start(r.nrows(), seed)),
-        };
         match solver {
-            Solver::Krylov => krylov_factor::solve(r, &search, seed, control),
-            Solver::Em => em_factor::solve(r, &search, &start()?, control),
-            _ => newton_factor::solve(r, &search, start()?, control),
+            Solver::Krylov => krylov_factor::solve(r, search, start, control),
+            Solver::Em => em_factor::solve(r, search, start, control),
+            _ => newton_factor::solve(r, search, start, control),
         }
     }
 
@@ -296,9 +333,8 @@ impl FactorAnalysis {
         Components::Count(self.factors).check_possible(census.rows(), p)?;
         let deviations = deviations(margins.mean(), &margins.variance())?;
         let mut passes = 1;
-        let tries = self.best_of(|seed| {
-            let (found, more) =
-                krylov_factor::solve_rows(source, &deviations, &self.search(), seed, control)?;
+        let tries = self.best_of(1, |search, start| {
+            let (found, more) = krylov_factor::solve_rows(source, &deviations, search, start, control)?;
             passes += more;
             Ok(found)
         })?;
@@ -307,25 +343,49 @@ impl FactorAnalysis {
         Ok(Solved { plan, tries, mean, deviations, weights, seen, passes, holes: None })
     }
 
-    /// The best of some starts: the number asked for, or one and four more where it ends at a bound or does not converge.
-    fn best_of(&self, mut run: impl FnMut(Option<u64>) -> Result<FoundFactors>) -> Result<Tries> {
-        let first = run(None)?;
-        let doubtful = !first.heywood.is_empty() || first.stop == Stop::IterationLimit;
-        let starts = self.starts.unwrap_or(if doubtful { DOUBTFUL_STARTS } else { 1 });
+    /// The best of some starts: the number asked for, or one, and `doubtful` in all where it ends at a bound or does not converge.
+    fn best_of(
+        &self,
+        doubtful: usize,
+        mut run: impl FnMut(&Search, &Start) -> Result<FoundFactors>,
+    ) -> Result<Tries> {
+        let (first, lower) = self.within_bound(&mut run)?;
+        let doubt = !first.heywood.is_empty() || first.stop == Stop::IterationLimit;
+        let starts = self.starts.unwrap_or(if doubt { doubtful } else { 1 });
         let mut all = vec![first];
         for k in 1..starts {
             if all.iter().any(|found| found.stop == Stop::Interrupted) {
                 break;
             }
-            all.push(run(Some(self.seed.wrapping_add(k as u64)))?);
+            all.push(run(&self.search(lower), &Start::Random(self.seed.wrapping_add(k as u64)))?);
         }
-        Tries::new(all)
+        Ok(Tries::new(all, lower))
+    }
+
+    /// From the usual start with the bound that was asked for, or one that leaves at most q features there.
+    pub(super) fn within_bound(
+        &self,
+        run: &mut impl FnMut(&Search, &Start) -> Result<FoundFactors>,
+    ) -> Result<(FoundFactors, f64)> {
+        let mut lower = self.lower.unwrap_or(LOWER.0);
+        let mut found = run(&self.search(lower), &Start::Usual)?;
+        while self.lower.is_none()
+            && found.heywood.len() > self.factors
+            && found.stop == Stop::Converged
+            && lower > LOWER.1
+        {
+            lower = (lower / 100.0).max(LOWER.1);
+            let next = run(&self.search(lower), &Start::At(found.uniquenesses.clone()))?;
+            let trace = [found.trace, next.trace.clone()].concat();
+            found = FoundFactors { trace, ..next };
+        }
+        Ok((found, lower))
     }
 
     fn finish(&self, solved: Solved, started: Instant) -> Result<FactorFit> {
         let Solved { plan, tries, mean, deviations: d, weights, seen: (rows, weight), passes, holes } =
             solved;
-        let Tries { best, starts, agreeing } = tries;
+        let Tries { best, lower, starts, agreeing } = tries;
         let (p, q) = (mean.len(), self.factors);
         let loadings = Mat::from_fn(p, q, |j, k| best.loadings[(j, k)] * d[j]);
         let noise = (0..p).map(|j| best.uniquenesses[j] * d[j] * d[j]).collect();
@@ -335,6 +395,7 @@ impl FactorAnalysis {
         let of_correlations = -0.5 * weight * (normal + best.value);
         let volume: f64 = weights.iter().zip(&d).map(|(w, d)| w * d.ln()).sum();
         let log_likelihood = of_correlations - volume;
+        let (model, rotation) = self.turned(Factors::new(model), &d)?;
         let factor = FactorReport {
             discrepancy: best.discrepancy,
             dof: ((p - q).pow(2) - (p + q)) / 2,
@@ -343,9 +404,10 @@ impl FactorAnalysis {
             iterations: best.trace.len(),
             starts,
             agreeing,
-            lower: self.lower,
+            lower,
             heywood: best.heywood,
             unused: best.unused,
+            rotation,
         };
         let report = Report {
             plan,
@@ -362,7 +424,17 @@ impl FactorAnalysis {
             trace: best.trace,
             seconds: started.elapsed().as_secs_f64(),
         };
-        Ok(FactorFit { model: Factors::new(model), report })
+        Ok(FactorFit { model, report })
+    }
+
+    /// The factors turned as asked; their loadings W in units of the deviations are what the rotation sees.
+    fn turned(&self, model: Factors, deviations: &[f64]) -> Result<(Factors, Option<RotationReport>)> {
+        let Some(rotate) = &self.rotation else { return Ok((model, None)) };
+        let w = model.gaussian().loadings();
+        let standard = Mat::from_fn(w.nrows(), w.ncols(), |j, k| w[(j, k)] / deviations[j]);
+        let rotated = rotate.run(standard.as_ref())?;
+        let report = RotationReport::new(rotate, &rotated);
+        Ok((model.with_turn(rotated.turn)?, Some(report)))
     }
 }
 
@@ -381,12 +453,13 @@ pub(super) struct Solved {
 /// The best of some starts.
 pub(super) struct Tries {
     best: FoundFactors,
+    lower: f64,
     starts: usize,
     agreeing: usize,
 }
 
 impl Tries {
-    pub(super) fn new(mut all: Vec<FoundFactors>) -> Result<Self> {
+    pub(super) fn new(mut all: Vec<FoundFactors>, lower: f64) -> Self {
         let starts = all.len();
         all.sort_by(|a, b| a.value.total_cmp(&b.value));
         let lowest = all[0].value;
@@ -394,7 +467,7 @@ impl Tries {
         // Among equals, the first that has converged.
         let converged = all[..agreeing].iter().position(|found| found.stop == Stop::Converged);
         let best = all.swap_remove(converged.unwrap_or(0));
-        Ok(Self { best, starts, agreeing })
+        Self { best, lower, starts, agreeing }
     }
 }
 

@@ -1,9 +1,9 @@
 //! Factor analysis of rows with holes: maximum likelihood of the observed cells, from the optimum of the available cases.
 
-use super::factor::{SAME_OPTIMUM, Solved, Tries, deviations};
+use super::factor::{LOWER, SAME_OPTIMUM, Solved, Tries, deviations};
 use super::factor_plan::{FactorRequest, choose_factor};
 use super::{FactorAnalysis, FactorSolver, Holes, Plan, Solver};
-use crate::algorithm::{Components, FoundFactors, Journey, Stop, drive, em, start};
+use crate::algorithm::{Components, FoundFactors, Journey, Search, Start, Stop, drive, em, start};
 use crate::control::Control;
 use crate::data::RowSource;
 use crate::error::Result;
@@ -16,7 +16,8 @@ const STARTS: usize = 5;
 const MOST_CLIMBS: usize = 3;
 /// Pairs with few rows in common can have a correlation of 1 or more, which no model has.
 const MOST_CORRELATION: f64 = 0.98;
-/// Least uniqueness of a start: near 0 the likelihood is flat, and the available cases often go there when the observed cells do not.
+/// Uniqueness at which features start that the available cases put at the bound: the observed cells may not, and the likelihood is flat
+/// there.
 const LEAST_UNIQUENESS: f64 = 0.1;
 /// A uniqueness this close to its bound, relative, lies on it.
 const AT_BOUND: f64 = 1e-9;
@@ -30,6 +31,13 @@ struct Seen {
     mean: Vec<f64>,
     deviations: Vec<f64>,
     unseen_pairs: Option<usize>,
+}
+
+/// Where the iteration is tried from.
+struct Starts {
+    starts: Vec<LatentParameters>,
+    lower: f64, // least uniqueness
+    passes: usize,
 }
 
 impl FactorAnalysis {
@@ -46,9 +54,9 @@ impl FactorAnalysis {
         let deviations = deviations(&mean, &variances)?;
         let r = correlations(covariance.as_ref(), &deviations);
         let seen = Seen { census, weights, mean, deviations, unseen_pairs: Some(unseen_pairs) };
-        let starts = self.optima(r.as_ref(), control)?;
-        let starts = starts.iter().map(|found| seen.parameters(found)).collect();
-        self.climb(seen, starts, 1, source, control)
+        let (optima, lower) = self.optima(r.as_ref(), control)?;
+        let starts = optima.iter().map(|found| seen.parameters(found)).collect();
+        self.climb(seen, Starts { starts, lower, passes: 1 }, source, control)
     }
 
     /// Too many features for all pairs: from the leading directions of rows whose holes are filled with the mean.
@@ -70,41 +78,43 @@ impl FactorAnalysis {
         let start = LatentParameters::with_noises(margins.mean().to_vec(), loadings.as_ref(), &noises)?;
         let (weights, mean) = (margins.weight().to_vec(), margins.mean().to_vec());
         let seen = Seen { census, weights, mean, deviations, unseen_pairs: None };
-        self.climb(seen, vec![start], passes + 1, source, control)
+        let lower = self.lower.unwrap_or(LOWER.0);
+        self.climb(seen, Starts { starts: vec![start], lower, passes: passes + 1 }, source, control)
     }
 
-    /// Different optima for the correlations of the available cases, the best first.
-    fn optima(&self, r: MatRef<'_, f64>, control: &Control<'_>) -> Result<Vec<FoundFactors>> {
+    /// Different optima for the correlations of the available cases, the best first, and the least uniqueness.
+    fn optima(&self, r: MatRef<'_, f64>, control: &Control<'_>) -> Result<(Vec<FoundFactors>, f64)> {
         let request = FactorRequest::of_moments(r.nrows(), self.factors);
         let solver = choose_factor(FactorSolver::Auto, &request)?.plan.solver;
-        let starts = self.starts.unwrap_or(STARTS);
-        let seeds = (0..starts).map(|k| (k > 0).then(|| self.seed.wrapping_add(k as u64)));
-        let found: Result<Vec<_>> =
-            seeds.map(|seed| self.solve_correlations(solver, r, seed, control)).collect();
-        let mut found = found?;
+        let mut run =
+            |search: &Search, start: &Start| Self::solve_correlations(solver, r, (search, start), control);
+        let (first, lower) = self.within_bound(&mut run)?;
+        let mut found = vec![first];
+        for k in 1..self.starts.unwrap_or(STARTS) {
+            found.push(run(&self.search(lower), &Start::Random(self.seed.wrapping_add(k as u64)))?);
+        }
         found.sort_by(|a, b| a.value.total_cmp(&b.value));
         found.dedup_by(|a, b| (a.value - b.value).abs() <= SAME_OPTIMUM);
         found.truncate(MOST_CLIMBS);
-        Ok(found)
+        Ok((found, lower))
     }
 
     /// EM from each start; the best end is the answer.
     fn climb(
         &self,
         seen: Seen,
-        starts: Vec<LatentParameters>,
-        mut passes: usize,
+        Starts { starts, lower, mut passes }: Starts,
         source: &dyn RowSource,
         control: &Control<'_>,
     ) -> Result<Solved> {
-        let least: Vec<f64> = seen.deviations.iter().map(|d| self.lower * d * d).collect();
+        let least: Vec<f64> = seen.deviations.iter().map(|d| lower * d * d).collect();
         let mut found = Vec::with_capacity(starts.len());
         for start in starts {
             let em = em::Em::bounded(start, self.tolerance, &least);
             let (optimum, journey) = drive(em, source, self.max_iterations, control)?;
             passes += journey.passes;
             let stopped = journey.stop == Stop::Interrupted;
-            found.push(seen.found(&optimum, journey, self.lower)?);
+            found.push(seen.found(&optimum, journey, lower)?);
             if stopped {
                 break;
             }
@@ -115,7 +125,7 @@ impl FactorAnalysis {
         let seen = (census.rows(), census.weight());
         Ok(Solved {
             plan,
-            tries: Tries::new(found)?,
+            tries: Tries::new(found, lower),
             mean,
             deviations,
             weights,
@@ -135,7 +145,8 @@ impl FactorAnalysis {
 impl Seen {
     /// Where the iteration starts: what was found for features of unit variance, in the units of the data.
     fn parameters(&self, found: &FoundFactors) -> LatentParameters {
-        let roots: Vec<f64> = found.uniquenesses.iter().map(|u| u.max(LEAST_UNIQUENESS).sqrt()).collect();
+        let mut roots: Vec<f64> = found.uniquenesses.iter().map(|u| u.sqrt()).collect();
+        found.heywood.iter().for_each(|j| roots[*j] = roots[*j].max(LEAST_UNIQUENESS.sqrt()));
         let (p, q) = (found.loadings.nrows(), found.loadings.ncols());
         let loadings = Mat::from_fn(q, p, |k, j| found.loadings[(j, k)] / roots[j]);
         let deviations = roots.iter().zip(&self.deviations).map(|(root, d)| root * d).collect();

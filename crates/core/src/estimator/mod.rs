@@ -10,5 +10,5 @@ mod spectral;
 
 pub use factor::{FactorAnalysis, FactorFit, FactorSolver};
 pub use plan::{Plan, Request, Solver, choose};
-pub use report::{FactorReport, Fit, Holes, Report};
+pub use report::{FactorReport, Fit, Holes, Report, RotationReport};
 pub use spectral::{FromSpectrum, Pca, Ppca, Spectral};

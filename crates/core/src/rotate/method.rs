@@ -117,6 +117,16 @@ impl Method {
         }
     }
 
+    /// Promax's power, oblimin's γ, geomin's δ.
+    pub fn parameter(&self) -> Option<f64> {
+        match self {
+            Self::Promax { power: value }
+            | Self::Oblimin { gamma: value }
+            | Self::Geomin { delta: value, .. } => Some(*value),
+            _ => None,
+        }
+    }
+
     /// Whether factors may be correlated.
     pub fn is_oblique(&self) -> bool {
         match self {

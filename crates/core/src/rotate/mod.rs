@@ -99,6 +99,11 @@ impl Rotate {
         &self.method
     }
 
+    /// Whether rows are brought to length 1 before.
+    pub fn is_kaiser(&self) -> bool {
+        self.kaiser
+    }
+
     /// Rotates loadings A (p × q). One column has nothing to be turned to: only its sign is set.
     ///
     /// # Errors
