@@ -45,6 +45,14 @@ impl Identification<'_> {
         matches!(self, Self::Oblique(..))
     }
 
+    /// How rows were scaled for the criterion, where there is one.
+    pub(super) fn rows(&self) -> Option<RowScale> {
+        match self {
+            Self::Canonical => None,
+            Self::Orthogonal(_, rows) | Self::Oblique(_, rows) => Some(*rows),
+        }
+    }
+
     /// Number of equations for q factors.
     pub(super) fn equations(&self, q: usize) -> usize {
         let pairs = q * q.saturating_sub(1) / 2;

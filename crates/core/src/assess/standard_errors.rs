@@ -25,7 +25,7 @@ pub struct StandardErrors {
     /// Of Φ (q × q); 0 where it is fixed: on the diagonal, and everywhere when factors are uncorrelated.
     #[serde(with = "super::rows")]
     pub correlation: Mat<f64>,
-    /// Of ψ (p); 0 where it is fixed.
+    /// Of ψ (p); 0 where it is fixed (standardised, a fixed ψ is divided by a variance that is estimated).
     pub uniquenesses: Vec<f64>,
 }
 
@@ -45,7 +45,7 @@ pub struct Precision {
     pub off_axis: f64,
 }
 
-/// A second step that follows an orthogonal rotation: from standardised loadings to Λ (p × q) and Φ (q × q).
+/// A second step that follows: from loadings to Λ (p × q) and Φ (q × q).
 pub type SecondStep<'a> = dyn Fn(MatRef<'_, f64>) -> Result<(Mat<f64>, Mat<f64>)> + 'a;
 
 /// Standard errors from n rows: the expected information of the normal likelihood about Λ, Φ and ψ, bordered by the derivatives of the
@@ -84,7 +84,7 @@ pub fn standard_errors(
 
 /// The same after a second step, such as promax's, by the delta method: `model` and `identification` are those of the first step.
 ///
-/// The answer is about the numbers after the second step.
+/// The answer is about the numbers after the second step, which sees loadings that are standardised or not, as `standardised` says.
 ///
 /// # Errors
 /// As [`standard_errors`], and what the second step says.
@@ -94,8 +94,10 @@ pub fn standard_errors_after(
     identification: Identification<'_>,
     fixed: &[usize],
     then: &SecondStep<'_>,
+    standardised: bool,
 ) -> Result<Precision> {
-    Estimate::new(model, rows, identification, fixed)?.precision(Some(then))
+    let scale = if standardised { RowScale::Standardised } else { RowScale::Given };
+    Estimate::new(model, rows, identification, fixed)?.precision(Some((then, scale)))
 }
 
 /// A model in units in which every feature has variance 1, and what is known about its parameters.
@@ -135,7 +137,7 @@ impl Estimate {
         Ok(Self { layout, units, psi, theta, sizes, spread, off_axis })
     }
 
-    fn precision(&self, then: Option<&SecondStep<'_>>) -> Result<Precision> {
+    fn precision(&self, then: Option<(&SecondStep<'_>, RowScale)>) -> Result<Precision> {
         let (p, q) = (self.layout.features, self.layout.factors);
         let fixed: Vec<usize> = (0..p).filter(|j| !self.layout.free.contains(j)).collect();
         let count = p * q + q * q + p;
@@ -155,20 +157,38 @@ impl Estimate {
     }
 
     /// Λ, Φ and ψ of the last step at θ as one vector, in fixed units or standardised by their own variances.
-    fn outputs(&self, theta: &[f64], given: bool, then: Option<&SecondStep<'_>>) -> Result<Vec<f64>> {
+    fn outputs(
+        &self,
+        theta: &[f64],
+        given: bool,
+        then: Option<(&SecondStep<'_>, RowScale)>,
+    ) -> Result<Vec<f64>> {
         let (l, phi, psi) = self.layout.unflatten(theta, &self.psi);
         let variance: Vec<f64> = (0..psi.len()).map(|j| communality(&l, &phi, j) + psi[j]).collect();
-        let standard = Mat::from_fn(l.nrows(), l.ncols(), |j, k| l[(j, k)] / variance[j].sqrt());
         let (l, phi) = match then {
-            Some(step) => step(standard.as_ref())?,
-            None => (standard, phi),
+            Some((step, scale)) => self.stepped(&l, &variance, step, scale)?,
+            None => (l, phi),
         };
-        let unit = |j: usize| if given { variance[j].sqrt() } else { 1.0 };
+        let unit = |j: usize| if given { 1.0 } else { variance[j] };
         let (rows, q) = (l.nrows(), l.ncols());
-        let loadings = (0..q).flat_map(|k| (0..rows).map(move |j| (j, k))).map(|(j, k)| l[(j, k)] * unit(j));
-        let correlations = (0..q).flat_map(|s| (0..q).map(move |r| (r, s))).map(|rs| phi[rs]);
-        let uniquenesses = (0..rows).map(|j| psi[j] / variance[j] * unit(j).powi(2));
-        Ok(loadings.chain(correlations).chain(uniquenesses).collect())
+        let cells = |rows: usize| (0..q).flat_map(move |k| (0..rows).map(move |j| (j, k)));
+        let loadings = cells(rows).map(|(j, k)| l[(j, k)] / unit(j).sqrt());
+        let uniquenesses = (0..rows).map(|j| psi[j] / unit(j));
+        Ok(loadings.chain(cells(q).map(|rs| phi[rs])).chain(uniquenesses).collect())
+    }
+
+    /// What a second step makes of Λ, in the units of Λ.
+    fn stepped(
+        &self,
+        l: &Mat<f64>,
+        variance: &[f64],
+        step: &SecondStep<'_>,
+        scale: RowScale,
+    ) -> Result<(Mat<f64>, Mat<f64>)> {
+        let unit = |j: usize| if scale == RowScale::Given { self.units[j] } else { 1.0 / variance[j].sqrt() };
+        let seen = Mat::from_fn(l.nrows(), l.ncols(), |j, k| l[(j, k)] * unit(j));
+        let (l, phi) = step(seen.as_ref())?;
+        Ok((Mat::from_fn(l.nrows(), l.ncols(), |j, k| l[(j, k)] / unit(j)), phi))
     }
 
     fn shaped(&self, errors: &[f64]) -> StandardErrors {
@@ -205,17 +225,10 @@ fn layout(m: &FactorModel<'_>, identification: &Identification<'_>, fixed: &[usi
 
 /// Under Kaiser's normalisation, every feature has a loading.
 fn check_kaiser(loadings: &Mat<f64>, identification: &Identification<'_>) -> Result<()> {
-    let normalised = matches!(
-        identification,
-        Identification::Orthogonal(_, RowScale::Kaiser) | Identification::Oblique(_, RowScale::Kaiser)
-    );
+    let normalised = identification.rows() == Some(RowScale::Kaiser) && loadings.ncols() > 0;
     let zero = |j: &usize| (0..loadings.ncols()).all(|k| loadings[(*j, k)] == 0.0);
     match (0..loadings.nrows()).find(zero) {
-        Some(j) if normalised && loadings.ncols() > 0 => Err(parameter(
-            "a row of the loadings",
-            &format!("zero (feature {j})"),
-            "not all zero under Kaiser's normalisation",
-        )),
+        Some(j) if normalised => Err(Error::ZeroLoadings { feature: (j, None) }),
         _ => Ok(()),
     }
 }
