@@ -23,7 +23,7 @@ pub enum RowScale {
 pub enum Identification<'a> {
     /// ΛᵀΨ⁻¹Λ is diagonal: unrotated maximum-likelihood loadings.
     Canonical,
-    /// A stationary point of a criterion among orthogonal rotations: Λᵀ∂Q/∂Λ is symmetric \[J74\].
+    /// A stationary point of a criterion among orthogonal rotations: Λᵀ∂Q/∂Λ is symmetric \[AJ73\].
     Orthogonal(&'a Gradient<'a>, RowScale),
     /// A stationary point of a criterion among oblique rotations: Λᵀ(∂Q/∂Λ)Φ⁻¹ is diagonal \[J73\].
     Oblique(&'a Gradient<'a>, RowScale),

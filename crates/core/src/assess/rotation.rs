@@ -4,7 +4,7 @@ use super::identification::{Identification, RowScale};
 use super::parameters::FactorModel;
 use super::standard_errors::{Precision, standard_errors, standard_errors_after};
 use crate::error::{Error, Result};
-use crate::linalg::{Cholesky, Mat, MatRef, product, symmetric_eigen};
+use crate::linalg::{Mat, MatRef, product, symmetric_eigen};
 use crate::rotate::{Method, Rotate};
 
 /// How loadings were rotated.
@@ -75,14 +75,7 @@ impl Rotation<'_> {
 
 /// The loadings of the same covariance for which AᵀΨ⁻¹A is diagonal (p × q).
 fn canonical(model: &FactorModel<'_>) -> Result<Mat<f64>> {
-    let l = model.loadings();
-    let a = match model.correlation() {
-        Some(phi) => {
-            let root = Cholesky::new(phi.to_owned(), "the factor correlation")?;
-            product(l, root.lower().as_ref())
-        }
-        None => l.to_owned(),
-    };
+    let a = model.unrotated()?;
     let psi = model.uniquenesses();
     let scaled = Mat::from_fn(a.nrows(), a.ncols(), |j, k| a[(j, k)] / psi[j]);
     let eigen = symmetric_eigen(product(a.transpose(), scaled.as_ref()).as_ref())?;
