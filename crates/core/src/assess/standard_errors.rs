@@ -51,8 +51,8 @@ pub type SecondStep<'a> = dyn Fn(MatRef<'_, f64>) -> Result<(Mat<f64>, Mat<f64>)
 /// Standard errors from n rows: the expected information of the normal likelihood about Λ, Φ and ψ, bordered by the derivatives of the
 /// equations that pin the axes down \[J74\].
 ///
-/// With I the information of one row and J those derivatives, the covariance of the estimates is the upper left block of
-/// $\begin{pmatrix} nI & J^T \\ J & 0 \end{pmatrix}^{-1}$; for standardised numbers the delta method follows. Derivatives of the
+/// With I the information of one row and E those derivatives, the covariance of the estimates is the upper left block of
+/// $\begin{pmatrix} nI & E^T \\ E & 0 \end{pmatrix}^{-1}$; for standardised numbers the delta method follows. Derivatives of the
 /// equations are taken by central differences of fourth order, so that any criterion with a gradient will do.
 ///
 /// A uniqueness in `fixed` (at its bound: a Heywood case) is treated as known; then the others' errors are conditional on it.
@@ -244,9 +244,9 @@ struct Spread {
     rows: f64,
     /// Parameters are divided by these so that each has information 1 (K).
     scale: Vec<f64>,
-    /// LLᵀ = I + JᵀJ, scaled.
+    /// LLᵀ = I + EᵀE, scaled.
     factor: Cholesky,
-    /// L⁻¹Jᵀ (K × m) and the factor of its Gram matrix (m × m).
+    /// L⁻¹Eᵀ (K × m) and the factor of its Gram matrix (m × m).
     border: Mat<f64>,
     gram: Cholesky,
 }
@@ -260,7 +260,7 @@ impl Spread {
             (0..border.nrows()).for_each(|i| border[(i, b)] *= scale[b]);
         }
         unit_rows(&mut border);
-        // On the equations' surface JᵀJ adds nothing; off it, it makes the singular I definite.
+        // On the equations' surface EᵀE adds nothing; off it, it makes the singular I definite.
         let added = product(border.transpose(), border.as_ref());
         for b in 0..k {
             (b..k).for_each(|a| information[(a, b)] += added[(a, b)]);
@@ -277,7 +277,7 @@ impl Spread {
         let mut u = Mat::from_fn(slopes.ncols(), slopes.nrows(), |k, o| slopes[(o, k)] * self.scale[k]);
         drop(slopes);
         self.factor.solve_lower(u.as_mut());
-        // The part of L⁻¹g along L⁻¹Jᵀ is not free to vary.
+        // The part of L⁻¹g along L⁻¹Eᵀ is not free to vary.
         let mut along = product(self.border.transpose(), u.as_ref());
         self.gram.solve(along.as_mut());
         let fixed = product(self.border.as_ref(), along.as_ref());
