@@ -114,21 +114,27 @@ impl Standard<'_> {
     }
 
     /// Λ with its rows scaled.
-    pub(super) fn scaled(&self, l: &Mat<f64>, phi: &Mat<f64>, psi: &[f64], rows: RowScale) -> Mat<f64> {
-        let factor = |j: usize| match rows {
-            RowScale::Given => self.units[j],
-            RowScale::Standardised => 1.0 / (communality(l, phi, j) + psi[j]).sqrt(),
-            RowScale::Kaiser => 1.0 / communality(l, phi, j).sqrt(),
+    fn scaled(&self, l: &Mat<f64>, phi: &Mat<f64>, psi: &[f64], rows: RowScale) -> Mat<f64> {
+        let factors: Vec<f64> = match rows {
+            RowScale::Given => self.units.to_vec(),
+            RowScale::Standardised => {
+                communalities(l, phi).iter().zip(psi).map(|(h, v)| 1.0 / (h + v).sqrt()).collect()
+            }
+            RowScale::Kaiser => communalities(l, phi).iter().map(|h| 1.0 / h.sqrt()).collect(),
         };
-        let factors: Vec<f64> = (0..l.nrows()).map(factor).collect();
         Mat::from_fn(l.nrows(), l.ncols(), |j, k| l[(j, k)] * factors[j])
     }
 }
 
-/// (ΛΦΛᵀ)ⱼⱼ.
-pub(super) fn communality(l: &Mat<f64>, phi: &Mat<f64>, j: usize) -> f64 {
-    let q = l.ncols();
-    (0..q).flat_map(|r| (0..q).map(move |s| (r, s))).map(|(r, s)| l[(j, r)] * phi[(r, s)] * l[(j, s)]).sum()
+/// The diagonal of ΛΦΛᵀ (p).
+pub(super) fn communalities(l: &Mat<f64>, phi: &Mat<f64>) -> Vec<f64> {
+    let structure = product(l.as_ref(), phi.as_ref());
+    let mut out = vec![0.0; l.nrows()];
+    for k in 0..l.ncols() {
+        let pairs = l.col_as_slice(k).iter().zip(structure.col_as_slice(k));
+        out.iter_mut().zip(pairs).for_each(|(o, (l, s))| *o += l * s);
+    }
+    out
 }
 
 /// Positions below the diagonal of a q × q matrix.

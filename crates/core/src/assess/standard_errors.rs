@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::adequacy::check_rows;
 use super::derivative::jacobian;
-use super::identification::{Identification, RowScale, Standard, communality};
+use super::identification::{Identification, RowScale, Standard, communalities};
 use super::information::{Layout, information};
 use super::parameters::{FactorModel, parameter};
 use crate::error::{Error, Result};
@@ -141,13 +141,9 @@ impl Estimate {
         let (p, q) = (self.layout.features, self.layout.factors);
         let fixed: Vec<usize> = (0..p).filter(|j| !self.layout.free.contains(j)).collect();
         let count = p * q + q * q + p;
-        let errors = |given: bool| {
-            let outputs = |t: &[f64]| self.outputs(t, given, then);
-            let slopes = jacobian(&self.theta, &self.sizes, count, outputs)?;
-            Ok::<_, Error>(self.shaped(&self.spread.deviations(slopes)))
-        };
-        let standardised = errors(false)?;
-        let mut given = errors(true)?;
+        let slopes = jacobian(&self.theta, &self.sizes, 2 * count, |t| self.outputs(t, then))?;
+        let errors = self.spread.deviations(slopes);
+        let (mut given, standardised) = (self.shaped(&errors[..count]), self.shaped(&errors[count..]));
         for (j, unit) in self.units.iter().enumerate() {
             (0..q).for_each(|k| given.loadings[(j, k)] *= unit);
             given.uniquenesses[j] *= unit * unit;
@@ -156,25 +152,22 @@ impl Estimate {
         Ok(Precision { given, standardised, fixed, off_axis: self.off_axis })
     }
 
-    /// Λ, Φ and ψ of the last step at θ as one vector, in fixed units or standardised by their own variances.
-    fn outputs(
-        &self,
-        theta: &[f64],
-        given: bool,
-        then: Option<(&SecondStep<'_>, RowScale)>,
-    ) -> Result<Vec<f64>> {
+    /// Λ, Φ and ψ of the last step at θ as one vector: first in fixed units, then standardised by their own variances.
+    fn outputs(&self, theta: &[f64], then: Option<(&SecondStep<'_>, RowScale)>) -> Result<Vec<f64>> {
         let (l, phi, psi) = self.layout.unflatten(theta, &self.psi);
-        let variance: Vec<f64> = (0..psi.len()).map(|j| communality(&l, &phi, j) + psi[j]).collect();
+        let variance: Vec<f64> = communalities(&l, &phi).iter().zip(&psi).map(|(h, v)| h + v).collect();
         let (l, phi) = match then {
             Some((step, scale)) => self.stepped(&l, &variance, step, scale)?,
             None => (l, phi),
         };
-        let unit = |j: usize| if given { 1.0 } else { variance[j] };
-        let (rows, q) = (l.nrows(), l.ncols());
-        let cells = |rows: usize| (0..q).flat_map(move |k| (0..rows).map(move |j| (j, k)));
-        let loadings = cells(rows).map(|(j, k)| l[(j, k)] / unit(j).sqrt());
-        let uniquenesses = (0..rows).map(|j| psi[j] / unit(j));
-        Ok(loadings.chain(cells(q).map(|rs| phi[rs])).chain(uniquenesses).collect())
+        let mut out = Vec::new();
+        for units in [&vec![1.0; psi.len()], &variance] {
+            let column = |k: usize| l.col_as_slice(k).iter().zip(units).map(|(l, v)| l / v.sqrt());
+            out.extend((0..l.ncols()).flat_map(column));
+            out.extend((0..phi.ncols()).flat_map(|k| phi.col_as_slice(k)));
+            out.extend(psi.iter().zip(units).map(|(psi, v)| psi / v));
+        }
+        Ok(out)
     }
 
     /// What a second step makes of Λ, in the units of Λ.
