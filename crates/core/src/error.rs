@@ -91,6 +91,50 @@ pub enum Error {
     /// Every feature is constant.
     #[error("all features are constant, so there is no variance to explain")]
     Constant,
+    /// Some features are constant where each needs a variance.
+    #[error("{} constant, so that factors have nothing to explain there; leave {} out", features_are(.features), if .features.len() == 1 { "it" } else { "them" })]
+    ConstantFeatures {
+        /// Positions, counted from 0, and names when the source knows them.
+        features: Vec<(usize, Option<String>)>,
+    },
+    /// Two features are the same up to scale and sign.
+    #[error("{} the same up to scale and shift (correlation ±1), so that the likelihood of factors has no maximum; leave one of them out", features_are(.features))]
+    SameFeatures {
+        /// Positions, counted from 0, and names when the source knows them: two.
+        features: Vec<(usize, Option<String>)>,
+    },
+    /// More factors than a covariance can tell apart.
+    #[error("{requested} factor(s) of {features} features leave fewer than 0 degrees of freedom; {}", if *.possible == 0 { "factor analysis needs at least 3 features".to_string() } else { format!("ask for at most {possible}") })]
+    Factors {
+        /// Asked for.
+        requested: usize,
+        /// The largest number that leaves degrees of freedom; 0 when none does.
+        possible: usize,
+        /// Features.
+        features: usize,
+    },
+    /// A covariance that is not symmetric.
+    #[error(
+        "the covariance is not symmetric: {value} at row {row}, column {column}, but {mirrored} on the other side of the diagonal"
+    )]
+    Asymmetric {
+        /// Row, counted from 0.
+        row: usize,
+        /// Column, counted from 0.
+        column: usize,
+        /// What stands there.
+        value: f64,
+        /// What stands at the mirrored place.
+        mirrored: f64,
+    },
+    /// A matrix of covariances or correlations that no data can have.
+    #[error(
+        "the covariance is not positive semidefinite: in units of the features' deviations it has the eigenvalue {eigenvalue:e}; no data have such a covariance (one of pairwise available cases may)"
+    )]
+    Indefinite {
+        /// The smallest eigenvalue, of the correlations.
+        eigenvalue: f64,
+    },
     /// The variance cannot be represented in double precision.
     #[error("the variance of the data overflows or underflows double precision; rescale the features")]
     Scale,
@@ -169,12 +213,10 @@ pub enum Error {
         index: usize,
     },
     /// A correlation matrix that has no inverse.
-    #[error("the correlation matrix is singular (smallest eigenvalue {eigenvalue:.3e}){}", why_singular(.constant, .copies))]
+    #[error("the correlation matrix is singular (smallest eigenvalue {eigenvalue:.3e}){}", why_singular(.copies))]
     Singular {
-        /// Its smallest eigenvalue; below 0 when it is no correlation matrix at all.
+        /// Its smallest eigenvalue, 0 up to rounding.
         eigenvalue: f64,
-        /// Features without variance.
-        constant: Vec<Feature>,
         /// Pairs of features that are copies of each other, up to scale and sign.
         copies: Vec<(Feature, Feature)>,
     },
@@ -285,21 +327,15 @@ fn features_are(features: &[(usize, Option<String>)]) -> String {
 }
 
 /// What can be told of the reason, and what to do.
-fn why_singular(constant: &[Feature], copies: &[(Feature, Feature)]) -> String {
-    match (constant, copies) {
-        ([], []) => {
+fn why_singular(copies: &[(Feature, Feature)]) -> String {
+    let pair = |(a, b): &(Feature, Feature)| format!("{} = {}", feature_is(a), feature_is(b));
+    match copies {
+        [] => {
             "; some features are combinations of others, or there are too few rows: leave features out".into()
         }
-        ([], _) => {
-            let pair = |(a, b): &(Feature, Feature)| format!("{} = {}", feature_is(a), feature_is(b));
-            format!(
-                ": copies of each other are {}; keep one of each",
-                shortened(copies.iter().map(pair).collect())
-            )
-        }
         _ => {
-            let list = shortened(constant.iter().map(feature_is).collect());
-            format!(": constant are {list}; leave them out")
+            let list = shortened(copies.iter().map(pair).collect());
+            format!(": copies of each other are {list}; keep one of each")
         }
     }
 }
@@ -343,11 +379,12 @@ impl Error {
                 cell.name = name(cell.column);
             }
             Self::ZeroLoadings { feature } => feature.1 = name(feature.0),
-            Self::Singular { constant, copies, .. } => {
-                let pairs = copies.iter_mut().flat_map(|(a, b)| [a, b]);
-                constant.iter_mut().chain(pairs).for_each(|f| f.1 = name(f.0));
+            Self::Singular { copies, .. } => {
+                copies.iter_mut().flat_map(|(a, b)| [a, b]).for_each(|f| f.1 = name(f.0));
             }
-            Self::NeverObserved { features } => features.iter_mut().for_each(|(j, n)| *n = name(*j)),
+            Self::NeverObserved { features }
+            | Self::ConstantFeatures { features }
+            | Self::SameFeatures { features } => features.iter_mut().for_each(|(j, n)| *n = name(*j)),
             _ => (),
         }
         self

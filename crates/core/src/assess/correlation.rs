@@ -55,7 +55,11 @@ impl Correlation {
     fn singular(&self) -> Result<Error> {
         let eigen = symmetric_eigen(self.matrix.as_ref())?;
         let eigenvalue = eigen.values.last().copied().unwrap_or(0.0);
-        Ok(Error::Singular { eigenvalue, constant: Vec::new(), copies: self.copies() })
+        let rounding = 4.0 * self.matrix.nrows() as f64 * f64::EPSILON;
+        Ok(match eigenvalue < -rounding {
+            true => Error::Indefinite { eigenvalue },
+            false => Error::Singular { eigenvalue, copies: self.copies() },
+        })
     }
 
     /// Pairs of features that are copies of each other, up to scale and sign.
@@ -74,7 +78,7 @@ impl Correlation {
 fn check_variances(s: MatRef<'_, f64>) -> Result<()> {
     let constant: Vec<Feature> = (0..s.nrows()).filter(|&j| s[(j, j)] == 0.0).map(|j| (j, None)).collect();
     if !constant.is_empty() {
-        return Err(Error::Singular { eigenvalue: 0.0, constant, copies: Vec::new() });
+        return Err(Error::ConstantFeatures { features: constant });
     }
     match (0..s.nrows()).find(|&j| s[(j, j)] < 0.0) {
         Some(j) => Err(parameter("a variance on the diagonal", &s[(j, j)], "positive")),

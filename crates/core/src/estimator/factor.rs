@@ -1,13 +1,27 @@
 //! Factor analysis by maximum likelihood: options, checked into a plan, run by an algorithm.
 
+use std::time::Instant;
+
 use serde::{Deserialize, Serialize};
 
-use super::Report;
+use super::factor_plan::{FactorChoice, FactorRequest, choose_factor};
+use super::{FactorReport, Holes, Plan, Report, Solver};
+use crate::algorithm::{Components, FoundFactors, Search, Stop, em_factor, krylov_factor, newton_factor};
 use crate::control::Control;
-use crate::data::Rows;
+use crate::data::{RowSource, Rows};
 use crate::error::{Error, Result};
-use crate::evidence::Moments;
-use crate::model::Factors;
+use crate::evidence::{Found, Moments, Pairwise, Survey, gather};
+use crate::linalg::{Mat, MatRef};
+use crate::model::{Factors, LinearGaussian, Noise};
+
+/// Relative error of a uniqueness that single precision may leave.
+const NOISE_ACCURACY: f64 = 1e-4;
+/// Starts that are tried where one ends at a bound, when their number is not given.
+const DOUBTFUL_STARTS: usize = 5;
+/// Discrepancies this close are the same optimum.
+const SAME_OPTIMUM: f64 = 1e-6;
+/// Distance of a correlation from ±1 that is rounding.
+const SAME: f64 = 1e-12;
 
 /// How the noise variances are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -124,16 +138,304 @@ impl FactorAnalysis {
     /// # Errors
     /// As [`fit`](Self::fit), and [`Error::Interrupted`].
     pub fn fit_with<'a>(&self, rows: impl Into<Rows<'a>>, control: &Control<'_>) -> Result<FactorFit> {
-        let _ = (rows.into(), control, self.threads);
-        Err(Error::Solver { solver: "factor analysis", reason: "not yet".into() })
+        let rows = rows.into();
+        let source = rows.source();
+        with_threads(self.threads, || self.run(source, control))
     }
 
-    /// Fits moments: no rows are needed.
+    /// Fits moments: no rows are needed. They may come from rows, from parts merged, or from a covariance or correlation matrix
+    /// ([`Moments::from_covariance`]).
     ///
     /// # Errors
     /// As [`fit`](Self::fit).
     pub fn fit_moments(&self, moments: &Moments) -> Result<FactorFit> {
-        let _ = moments;
-        Err(Error::Solver { solver: "factor analysis", reason: "not yet".into() })
+        let started = Instant::now();
+        self.check(moments.n_features())?;
+        let plan =
+            choose_factor(self.solver, &FactorRequest::of_moments(moments.n_features(), self.factors))?.plan;
+        let solved = with_threads(self.threads, || self.solve_moments(plan, moments, &Control::new()))?;
+        self.finish(Solved { passes: 0, ..solved }, started)
     }
+
+    fn run(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<FactorFit> {
+        let started = Instant::now();
+        let p = source.n_features();
+        if p == 0 {
+            return Err(Error::NoFeatures);
+        }
+        self.check(p)?;
+        control.check()?;
+        if let Some(n) = source.n_rows() {
+            Components::Count(self.factors).check_possible(n, p)?;
+        }
+        let request = FactorRequest {
+            rows: source.n_rows(),
+            features: p,
+            factors: self.factors,
+            in_memory: source.as_table().is_some(),
+            memory: self.memory,
+        };
+        let choice = choose_factor(self.solver, &request)?;
+        let solved = self.solve_any(choice, source, control).map_err(|e| e.named(source.feature_names()))?;
+        self.finish(solved, started)
+    }
+
+    /// What makes no sense whatever the data.
+    fn check(&self, p: usize) -> Result<()> {
+        let q = self.factors;
+        Components::Count(q).check()?;
+        if q > most_factors(p) {
+            return Err(Error::Factors { requested: q, possible: most_factors(p), features: p });
+        }
+        if !(self.lower > 0.0 && self.lower < 1.0) {
+            let (name, value) = ("the least uniqueness", self.lower.to_string());
+            return Err(Error::Parameter { name, value, allowed: "above 0 and below 1" });
+        }
+        if !(self.tolerance > 0.0 && self.tolerance.is_finite()) {
+            let (name, value) = ("the tolerance", self.tolerance.to_string());
+            return Err(Error::Parameter { name, value, allowed: "finite and positive" });
+        }
+        match self.starts {
+            Some(0) => Err(Error::Parameter {
+                name: "the number of starts",
+                value: "0".into(),
+                allowed: "at least 1",
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn search(&self) -> Search {
+        Search {
+            factors: self.factors,
+            lower: self.lower,
+            tolerance: self.tolerance,
+            max_iterations: self.max_iterations,
+        }
+    }
+
+    /// From moments where they fit, else in passes; whether there are holes shows in the first pass.
+    fn solve_any(
+        &self,
+        choice: FactorChoice,
+        source: &dyn RowSource,
+        control: &Control<'_>,
+    ) -> Result<Solved> {
+        let FactorChoice { plan, in_passes } = choice;
+        if in_passes {
+            return self.solve_rows(plan, source, control);
+        }
+        let p = source.n_features();
+        match gather(source, || Pairwise::empty(p), control)?.finish()? {
+            Found::Complete(moments) => self.solve_gathered(plan, &moments, source, control),
+            Found::Incomplete(_) => self.solve_incomplete(source, control),
+        }
+    }
+
+    /// Rows with holes: not yet; the error names the first.
+    fn solve_incomplete(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Solved> {
+        let p = source.n_features();
+        gather(source, || Moments::empty(p), control)?;
+        Err(Error::NoRows)
+    }
+
+    /// After one pass; a second one in double precision when products in single are too coarse.
+    fn solve_gathered(
+        &self,
+        plan: Plan,
+        moments: &Moments,
+        source: &dyn RowSource,
+        control: &Control<'_>,
+    ) -> Result<Solved> {
+        let p = source.n_features();
+        let solved = self.solve_moments(plan.clone(), moments, control);
+        let error = moments.single_precision_error() * p as f64;
+        let coarse = |s: &Solved| s.tries.best.uniquenesses.iter().any(|u| error > NOISE_ACCURACY * u);
+        if error == 0.0 || solved.as_ref().is_ok_and(|s| !coarse(s)) {
+            return solved;
+        }
+        let moments = gather(source, || Moments::empty_double(p), control)?;
+        Ok(Solved { passes: 2, ..self.solve_moments(plan, &moments, control)? })
+    }
+
+    fn solve_moments(&self, plan: Plan, moments: &Moments, control: &Control<'_>) -> Result<Solved> {
+        Components::Count(self.factors).check_possible(moments.rows(), moments.n_features())?;
+        let mut r = moments.covariance();
+        let variances: Vec<f64> = (0..r.nrows()).map(|j| r[(j, j)]).collect();
+        let deviations = deviations(moments.mean(), &variances)?;
+        for j in 0..r.ncols() {
+            let column = r.col_as_slice_mut(j).iter_mut().zip(&deviations);
+            column.for_each(|(r, d)| *r = *r / d / deviations[j]);
+            r[(j, j)] = 1.0;
+        }
+        check_different(r.as_ref())?;
+        let tries = self.best_of(|seed| self.solve_correlations(plan.solver, r.as_ref(), seed, control))?;
+        let (mean, seen) = (moments.mean().to_vec(), (moments.rows(), moments.weight()));
+        Ok(Solved { plan, tries, mean, deviations, seen, passes: 1, holes: None })
+    }
+
+    fn solve_correlations(
+        &self,
+        solver: Solver,
+        r: MatRef<'_, f64>,
+        seed: Option<u64>,
+        control: &Control<'_>,
+    ) -> Result<FoundFactors> {
+        let search = self.search();
+        let start = || match seed {
+            None => newton_factor::start(r, &search),
+            Some(seed) => Ok(search.random_start(r.nrows(), seed)),
+        };
+        match solver {
+            Solver::Krylov => krylov_factor::solve(r, &search, seed, control),
+            Solver::Em => em_factor::solve(r, &search, &start()?, control),
+            _ => newton_factor::solve(r, &search, start()?, control),
+        }
+    }
+
+    fn solve_rows(&self, plan: Plan, source: &dyn RowSource, control: &Control<'_>) -> Result<Solved> {
+        let p = source.n_features();
+        let (census, margins) = gather(source, || Survey::empty(p), control)?.finish()?;
+        if census.missing() > 0 {
+            return self.solve_incomplete(source, control);
+        }
+        Components::Count(self.factors).check_possible(census.rows(), p)?;
+        let deviations = deviations(margins.mean(), &margins.variance())?;
+        let mut passes = 1;
+        let tries = self.best_of(|seed| {
+            let (found, more) =
+                krylov_factor::solve_rows(source, &deviations, &self.search(), seed, control)?;
+            passes += more;
+            Ok(found)
+        })?;
+        let (mean, seen) = (margins.mean().to_vec(), (census.rows(), census.weight()));
+        Ok(Solved { plan, tries, mean, deviations, seen, passes, holes: None })
+    }
+
+    /// The best of some starts: the number asked for, or one and four more where it ends at a bound or does not converge.
+    fn best_of(&self, mut run: impl FnMut(Option<u64>) -> Result<FoundFactors>) -> Result<Tries> {
+        let first = run(None)?;
+        let doubtful = !first.heywood.is_empty() || first.stop == Stop::IterationLimit;
+        let starts = self.starts.unwrap_or(if doubtful { DOUBTFUL_STARTS } else { 1 });
+        let mut all = vec![first];
+        for k in 1..starts {
+            if all.iter().any(|found| found.stop == Stop::Interrupted) {
+                break;
+            }
+            all.push(run(Some(self.seed.wrapping_add(k as u64)))?);
+        }
+        Tries::new(all)
+    }
+
+    fn finish(&self, solved: Solved, started: Instant) -> Result<FactorFit> {
+        let Solved { plan, tries, mean, deviations: d, seen: (rows, weight), passes, holes } = solved;
+        let Tries { best, starts, agreeing } = tries;
+        let (p, q) = (mean.len(), self.factors);
+        let loadings = Mat::from_fn(p, q, |j, k| best.loadings[(j, k)] * d[j]);
+        let noise = (0..p).map(|j| best.uniquenesses[j] * d[j] * d[j]).collect();
+        let model = LinearGaussian::new(mean, loadings, Noise::Diagonal(noise)).map_err(|_| Error::Scale)?;
+        let normal = p as f64 * std::f64::consts::TAU.ln();
+        let of_correlations = -0.5 * weight * (normal + best.value);
+        let log_likelihood = of_correlations - weight * d.iter().map(|d| d.ln()).sum::<f64>();
+        let factor = FactorReport {
+            discrepancy: best.discrepancy,
+            dof: ((p - q).pow(2) - (p + q)) / 2,
+            correlation_log_likelihood: of_correlations,
+            gradient_norm: best.gradient_norm,
+            iterations: best.trace.len(),
+            starts,
+            agreeing,
+            lower: self.lower,
+            heywood: best.heywood,
+            unused: best.unused,
+        };
+        let report = Report {
+            plan,
+            rows,
+            weight,
+            features: p,
+            components: q,
+            log_likelihood: Some(log_likelihood),
+            total_variance: d.iter().map(|d| d * d).sum(),
+            holes,
+            factor: Some(factor),
+            stop: best.stop,
+            passes,
+            trace: best.trace,
+            seconds: started.elapsed().as_secs_f64(),
+        };
+        Ok(FactorFit { model: Factors::new(model), report })
+    }
+}
+
+/// What a solver gives, with what is needed to go back to the scale of the data.
+struct Solved {
+    plan: Plan,
+    tries: Tries,
+    mean: Vec<f64>,
+    deviations: Vec<f64>,
+    seen: (usize, f64), // rows, weight
+    passes: usize,
+    holes: Option<Holes>,
+}
+
+/// The best of some starts.
+struct Tries {
+    best: FoundFactors,
+    starts: usize,
+    agreeing: usize,
+}
+
+impl Tries {
+    fn new(mut all: Vec<FoundFactors>) -> Result<Self> {
+        let starts = all.len();
+        all.sort_by(|a, b| a.value.total_cmp(&b.value));
+        let lowest = all[0].value;
+        let agreeing = all.iter().filter(|found| found.value - lowest <= SAME_OPTIMUM).count();
+        // Among equals, the first that has converged.
+        let converged = all[..agreeing].iter().position(|found| found.stop == Stop::Converged);
+        let best = all.swap_remove(converged.unwrap_or(0));
+        Ok(Self { best, starts, agreeing })
+    }
+}
+
+/// The largest q with ((p − q)² − (p + q))/2 ≥ 0.
+fn most_factors(p: usize) -> usize {
+    (0..p).take_while(|q| (p - q).pow(2) >= p + q).last().unwrap_or(0)
+}
+
+/// Standard deviations; an error names features that have none.
+fn deviations(mean: &[f64], variances: &[f64]) -> Result<Vec<f64>> {
+    if variances.iter().any(|v| !v.is_finite()) {
+        return Err(Error::Scale);
+    }
+    let constant = |(m, v): (&f64, &f64)| *v <= (4.0 * f64::EPSILON * m).powi(2);
+    let pairs = mean.iter().zip(variances).enumerate();
+    let features: Vec<_> = pairs.filter(|(_, pair)| constant(*pair)).map(|(j, _)| (j, None)).collect();
+    match features.len() {
+        0 => Ok(variances.iter().map(|v| v.sqrt()).collect()),
+        all if all == variances.len() => Err(Error::Constant),
+        _ => Err(Error::ConstantFeatures { features }),
+    }
+}
+
+/// An error names the first two features whose correlation is ±1.
+fn check_different(r: MatRef<'_, f64>) -> Result<()> {
+    let pairs = (0..r.ncols()).flat_map(|j| (j + 1..r.nrows()).map(move |i| (j, i)));
+    match pairs.into_iter().find(|(j, i)| r[(*i, *j)].abs() > 1.0 - SAME) {
+        Some((a, b)) => Err(Error::SameFeatures { features: vec![(a, None), (b, None)] }),
+        None => Ok(()),
+    }
+}
+
+/// Runs on so many threads.
+fn with_threads<T: Send>(threads: Option<usize>, run: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    let Some(threads) = threads else { return run() };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|e| Error::Parameter {
+        name: "the number of threads",
+        value: format!("{threads} ({e})"),
+        allowed: "what the system can start",
+    })?;
+    pool.install(run)
 }

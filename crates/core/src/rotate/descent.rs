@@ -11,7 +11,7 @@ const SHARE: f64 = 1e-4;
 /// A value is not known better than this.
 const ROUNDING: f64 = 1e-14;
 /// Halvings of a step before there is nowhere to go.
-const HALVINGS: usize = 60;
+const HALVINGS: i32 = 60;
 /// Steps are kept within these bounds: the criterion and the loadings are of order 1.
 const STEPS: (f64, f64) = (1e-10, 1e10);
 
@@ -71,7 +71,7 @@ fn search(
 ) -> Option<Point> {
     let steepness = from.gradient.squared_norm_l2();
     let slack = ROUNDING * (1.0 + level.abs());
-    (0..HALVINGS).map(|k| step * 0.5_f64.powi(k as i32)).find_map(|step| {
+    (0..HALVINGS).map(|k| step * 0.5_f64.powi(k)).find_map(|step| {
         let next = space.at(loadings, criterion, space.moved(from, step))?;
         (next.value <= level - SHARE * step * steepness + slack).then_some(next)
     })

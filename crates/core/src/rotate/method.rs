@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::criterion::Criterion;
+use super::units::Units;
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef};
 
@@ -20,7 +21,7 @@ const STARTS: (usize, usize) = (10, 30);
 /// | `varimax`, `quartimax`, `equamax`, `parsimax` | orthogonal | Crawford & Ferguson's criterion with κ = 1/p, 0, q/2p, (q−1)/(p+q−2) \[CF70\] |
 /// | `promax` | oblique | distance from powers of the varimax loadings, in closed form \[HW64\] |
 /// | `oblimin`, `quartimin` (γ = 0) | oblique | direct oblimin \[JS66\] |
-/// | `geomin`, `geomin-orthogonal` | either | geometric means of squared loadings of a feature \[Y97\] |
+/// | `geomin`, `geomin-orthogonal` | either | geometric means of squared loadings of a feature \[Y87\] |
 /// | `target` | either | distance from a target in the cells where it is a number \[B72\] |
 /// | `procrustes` | either | distance from a whole target, in closed form \[S66\] \[HC62\] |
 ///
@@ -53,12 +54,12 @@ pub enum Method {
     },
     /// Oblique: covariances of squared loadings.
     Oblimin {
-        /// At most 0 for a criterion that is bounded below; 0 is quartimin, the lower the less oblique.
+        /// At most 0 for a criterion that is bounded below \[J79\]; 0 is quartimin, the lower the less oblique.
         gamma: f64,
     },
     /// Geometric means of the squared loadings of each feature.
     Geomin {
-        /// Added to the squared loadings, in their unit; usually 0.01. The smaller the more local optima.
+        /// Added to the squared loadings (the normalised ones under Kaiser's normalisation), in their unit; usually 0.01. The smaller the more local optima.
         delta: f64,
         /// Whether factors may be correlated.
         oblique: bool,
@@ -152,8 +153,8 @@ impl Method {
     /// Value and gradient of the criterion at a pattern (p × q), in the pattern's own units; `None` for closed forms.
     #[cfg_attr(not(test), allow(dead_code, reason = "for standard errors of rotated loadings"))]
     pub(crate) fn gradient(&self, pattern: MatRef<'_, f64>) -> Option<(f64, Mat<f64>)> {
-        let rows = vec![1.0; pattern.nrows()];
-        Some(Criterion::of(self, pattern.ncols(), &rows)?.at(pattern))
+        let units = Units::equal(pattern.nrows(), 1.0);
+        Some(Criterion::of(self, pattern.ncols(), &units)?.at(pattern))
     }
 
     /// Whether parameters make sense for loadings of this shape.
@@ -177,9 +178,9 @@ impl Method {
         if let Some((what, expected, found)) = shape.into_iter().find(|(_, a, b)| a != b) {
             return Err(Error::Length { what, expected, found });
         }
-        let cells = || target.col_iter().flat_map(|c| c.iter());
+        let mut cells = (0..q).flat_map(|j| target.col_as_slice(j));
         let free = matches!(self, Self::Target { .. });
-        match cells().find(|x| x.is_infinite() || (x.is_nan() && !free)) {
+        match cells.find(|x| x.is_infinite() || (x.is_nan() && !free)) {
             Some(x) if x.is_nan() => Err(parameter(
                 "a cell of the target",
                 x,

@@ -8,8 +8,8 @@ mod criterion;
 mod descent;
 mod method;
 mod rotated;
-mod scaled;
 mod turn;
+mod units;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -24,12 +24,12 @@ use crate::linalg::{Mat, MatRef, orthonormal_columns};
 use criterion::Criterion;
 use descent::{End, Stop, descend};
 use method::parameter;
-use scaled::Scaled;
 use turn::Space;
+use units::Units;
 
 /// A descent that did not come to rest and has entries of T⁻¹ of this size is on its way to a singular T.
 const COLLAPSING: f64 = 1e3;
-/// Values of the criterion that agree to this, relative, belong to one optimum.
+/// Values of the criterion per feature that agree to this belong to one optimum.
 const SAME: f64 = 1e-9;
 
 /// A rotation to be made: the method and how it is looked for.
@@ -113,21 +113,17 @@ impl Rotate {
             let still = Rotated::new(loadings, Mat::identity(q, q), Space::Orthogonal);
             return still.map(|r| self.arranged(r)).ok_or_else(|| self.collapsed());
         }
-        let scaled = if self.kaiser { Scaled::by_rows(loadings)? } else { Scaled::as_a_whole(loadings) };
+        let units = if self.kaiser { Units::kaiser(loadings)? } else { Units::typical(loadings) };
         let found = match &self.method {
-            Method::Promax { power } => self.promax(loadings, &scaled, *power),
-            Method::Procrustes { target, .. } => self.procrustes(loadings, &scaled, target),
-            method => self.descended(loadings, &scaled, method),
+            Method::Promax { power } => self.promax(loadings, &units, *power),
+            Method::Procrustes { target, .. } => self.procrustes(loadings, &units, target),
+            method => self.descended(loadings, &units, method),
         };
         found.map(|r| self.arranged(r))
     }
 
     fn arranged(&self, rotated: Rotated) -> Rotated {
         if self.method.target().is_some() { rotated } else { rotated.standard() }
-    }
-
-    fn space(&self) -> Space {
-        if self.method.is_oblique() { Space::Oblique } else { Space::Orthogonal }
     }
 
     fn check(&self, a: MatRef<'_, f64>) -> Result<()> {
@@ -158,30 +154,29 @@ impl Rotate {
     }
 
     /// The best of all starts of a smooth criterion.
-    fn descended(&self, a: MatRef<'_, f64>, scaled: &Scaled, method: &Method) -> Result<Rotated> {
-        let space = if method.is_oblique() { Space::Oblique } else { Space::Orthogonal };
-        let Some(criterion) = Criterion::of(method, a.ncols(), &scaled.rows) else {
-            return Err(self.collapsed());
-        };
-        let ends: Vec<Option<End>> = (0..self.starts)
-            .into_par_iter()
-            .map(|k| {
-                let start = self.start(k, a.ncols());
-                descend(space, scaled.loadings.as_ref(), &criterion, start, self.stop)
-            })
-            .map(|end| end.filter(|e| e.converged || !collapsing(space, e)))
-            .collect();
-        let unit = if self.kaiser { 1.0 } else { scaled.rows[0].powi(criterion.degree()) };
-        let value = |end: &End| end.point.value * a.nrows() as f64 * unit;
+    fn descended(&self, a: MatRef<'_, f64>, units: &Units, method: &Method) -> Result<Rotated> {
+        let space = Space::of(method);
+        let criterion = Criterion::of(method, a.ncols(), units).ok_or_else(|| self.collapsed())?;
+        let ends = self.ends(space, units.of(a).as_ref(), &criterion);
         let best = best(&ends).ok_or_else(|| self.collapsed())?;
         let rotated = Rotated::new(a, best.point.turn.clone(), space).ok_or_else(|| self.collapsed())?;
+        let unit = units.whole.powi(criterion.degree()) * a.nrows() as f64;
+        let value = |end: &End| end.point.value * unit;
         Ok(Rotated {
             criterion: value(best),
             iterations: best.iterations,
             converged: best.converged,
             starts: ends.iter().map(|e| e.as_ref().map_or(f64::NAN, value)).collect(),
+            agreeing: ends.iter().flatten().filter(|e| equal(e, best)).count(),
             ..rotated
         })
+    }
+
+    /// Where each start leads; nowhere when factors fall together.
+    fn ends(&self, space: Space, a: MatRef<'_, f64>, criterion: &Criterion) -> Vec<Option<End>> {
+        let descent = |k| descend(space, a, criterion, self.start(k, a.ncols()), self.stop);
+        let sound = |end: &End| end.converged || !collapsing(space, end);
+        (0..self.starts).into_par_iter().map(|k| descent(k).filter(sound)).collect()
     }
 
     /// The turn that a descent starts from: none, then random ones, each from a stream of its own.
@@ -195,28 +190,28 @@ impl Rotate {
     }
 
     /// Varimax, and from there towards the powers of its loadings \[HW64\].
-    fn promax(&self, a: MatRef<'_, f64>, scaled: &Scaled, power: f64) -> Result<Rotated> {
-        let varimax = self.descended(a, scaled, &Method::Varimax)?;
+    fn promax(&self, a: MatRef<'_, f64>, units: &Units, power: f64) -> Result<Rotated> {
+        let varimax = self.descended(a, units, &Method::Varimax)?;
         let target = closed::powers(&varimax.pattern, power);
-        let whole = Scaled::as_a_whole(a);
-        let rotated = closed::oblique(whole.loadings.as_ref(), target.as_ref())
+        let plain = Units::typical(a).of(a);
+        let rotated = closed::oblique(plain.as_ref(), target.as_ref())
             .and_then(|turn| Rotated::new(a, turn, Space::Oblique))
             .ok_or_else(|| self.collapsed())?;
-        let Rotated { criterion, iterations, converged, starts, .. } = varimax;
-        Ok(Rotated { criterion, iterations, converged, starts, ..rotated })
+        let Rotated { criterion, iterations, converged, starts, agreeing, .. } = varimax;
+        Ok(Rotated { criterion, iterations, converged, starts, agreeing, ..rotated })
     }
 
-    fn procrustes(&self, a: MatRef<'_, f64>, scaled: &Scaled, target: &Mat<f64>) -> Result<Rotated> {
-        let (from, to) = (scaled.loadings.as_ref(), scaled.likewise(target.as_ref()));
-        let turn = match self.space() {
-            Space::Orthogonal => closed::orthogonal(from, to.as_ref())?,
-            Space::Oblique => closed::oblique(from, to.as_ref()).ok_or_else(|| self.collapsed())?,
+    fn procrustes(&self, a: MatRef<'_, f64>, units: &Units, target: &Mat<f64>) -> Result<Rotated> {
+        let (from, to) = (units.of(a), units.of(target.as_ref()));
+        let space = Space::of(&self.method);
+        let turn = match space {
+            Space::Orthogonal => closed::orthogonal(from.as_ref(), to.as_ref())?,
+            Space::Oblique => closed::oblique(from.as_ref(), to.as_ref()).ok_or_else(|| self.collapsed())?,
         };
-        let rotated = Rotated::new(a, turn, self.space()).ok_or_else(|| self.collapsed())?;
-        let left = scaled.likewise((&rotated.pattern - target).as_ref());
-        let unit = if self.kaiser { 1.0 } else { scaled.rows[0].powi(2) };
-        let criterion = left.squared_norm_l2() * unit;
-        Ok(Rotated { criterion, starts: vec![criterion], ..rotated })
+        let rotated = Rotated::new(a, turn, space).ok_or_else(|| self.collapsed())?;
+        let left = units.of((&rotated.pattern - target).as_ref());
+        let criterion = left.squared_norm_l2() * units.whole.powi(2);
+        Ok(Rotated { criterion, starts: vec![criterion], agreeing: 1, ..rotated })
     }
 }
 
@@ -227,11 +222,12 @@ fn collapsing(space: Space, end: &End) -> bool {
 /// The lowest end; among those that are equal up to rounding the first that came to rest.
 fn best(ends: &[Option<End>]) -> Option<&End> {
     let ends = || ends.iter().flatten();
-    let lowest = ends().map(|e| e.point.value).min_by(f64::total_cmp)?;
-    let equal = || ends().filter(|e| same_value(e.point.value, lowest));
-    equal().find(|e| e.converged).or_else(|| equal().next())
+    let lowest = ends().min_by(|a, b| a.point.value.total_cmp(&b.point.value))?;
+    let lowest_too = || ends().filter(|e| equal(e, lowest));
+    lowest_too().find(|e| e.converged).or_else(|| lowest_too().next())
 }
 
-fn same_value(a: f64, b: f64) -> bool {
-    (a - b).abs() <= SAME * a.abs().max(b.abs()).max(f64::MIN_POSITIVE)
+/// Whether two descents ended at one value; the loadings are of order 1, and so is what a value is known to.
+fn equal(a: &End, b: &End) -> bool {
+    (a.point.value - b.point.value).abs() <= SAME * (1.0 + b.point.value.abs())
 }

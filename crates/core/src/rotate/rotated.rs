@@ -25,7 +25,8 @@ pub struct Rotated {
     pub structure: Mat<f64>,
     /// Φ (q × q): correlations of the factors.
     pub correlation: Mat<f64>,
-    /// What was minimised, at the pattern (at the normalised one under Kaiser's normalisation). For promax it is varimax's.
+    /// What was minimised, at the pattern (at the normalised one under Kaiser's normalisation); varimax's for promax. Beyond
+    /// loadings of 1e±75 its fourth power of them leaves the range of doubles, though the rotation is found all the same.
     pub criterion: f64,
     /// Steps of the descent that won; 0 for closed forms.
     pub iterations: usize,
@@ -34,6 +35,8 @@ pub struct Rotated {
     /// The criterion at the end of each start: the first from the given loadings, the others from random turns. NaN for a start
     /// in which factors fell together.
     pub starts: Vec<f64>,
+    /// How many starts ended at the value that won, up to rounding: 1 of many speaks for more starts.
+    pub agreeing: usize,
 }
 
 impl Rotated {
@@ -44,20 +47,24 @@ impl Rotated {
             Space::Orthogonal => (pattern.clone(), Mat::identity(turn.ncols(), turn.ncols())),
             Space::Oblique => (product(a, turn.as_ref()), correlation(&turn)),
         };
-        let (criterion, iterations, converged, starts) = (0.0, 0, true, Vec::new());
-        Some(Self { turn, pattern, structure, correlation, criterion, iterations, converged, starts })
+        let (criterion, iterations, converged, starts, agreeing) = (0.0, 0, true, Vec::new(), 0);
+        Some(Self {
+            turn,
+            pattern,
+            structure,
+            correlation,
+            criterion,
+            iterations,
+            converged,
+            starts,
+            agreeing,
+        })
     }
 
     /// Variance of all features that goes with each factor, diag(ΦΛᵀΛ); they add up to the sum of squares of A.
     pub fn explained(&self) -> Vec<f64> {
         let column = |j| self.pattern.col_as_slice(j).iter().zip(self.structure.col_as_slice(j));
         (0..self.pattern.ncols()).map(|j| column(j).map(|(l, s)| l * s).sum()).collect()
-    }
-
-    /// How many starts ended at the value that won, up to rounding.
-    pub fn agreeing(&self) -> usize {
-        let same = |value: &&f64| super::same_value(**value, self.criterion);
-        self.starts.iter().filter(same).count()
     }
 
     /// Factors in standard order and sign.

@@ -1,5 +1,6 @@
 //! Where the turn T lives and how it moves: orthogonal matrices, or columns of length 1.
 
+use super::Method;
 use super::criterion::Criterion;
 use crate::linalg::{Mat, MatRef, inverse, orthonormal_columns, product, unit_columns};
 
@@ -24,6 +25,11 @@ pub(super) struct Point {
 }
 
 impl Space {
+    /// The turns that a method allows.
+    pub(super) fn of(method: &Method) -> Self {
+        if method.is_oblique() { Self::Oblique } else { Self::Orthogonal }
+    }
+
     /// The criterion and its gradient along the space for loadings A turned by T; `None` when T is singular.
     ///
     /// Orthogonal: with Λ = AT and G = AᵀdQ/dΛ, the projection is G − T sym(TᵀG) \[J01\]. Oblique: with Λ = AT⁻ᵀ and
