@@ -27,7 +27,7 @@ impl Correlation {
         let deviations: Vec<f64> = (0..p).map(|j| s[(j, j)].sqrt()).collect();
         let matrix =
             Mat::from_fn(p, p, |i, j| if i == j { 1.0 } else { s[(i, j)] / deviations[i] / deviations[j] });
-        check_symmetry(&matrix)?;
+        check_symmetry(&matrix, s)?;
         Ok(Self { matrix, deviations })
     }
 
@@ -86,12 +86,12 @@ fn check_variances(s: MatRef<'_, f64>) -> Result<()> {
     }
 }
 
-fn check_symmetry(r: &Mat<f64>) -> Result<()> {
+fn check_symmetry(r: &Mat<f64>, s: MatRef<'_, f64>) -> Result<()> {
     // What printing to nine digits leaves.
     let apart = |&(i, j): &(usize, usize)| (r[(i, j)] - r[(j, i)]).abs() > 1e-8;
     match (0..r.ncols()).flat_map(|j| (0..j).map(move |i| (i, j))).find(apart) {
-        Some((i, j)) => {
-            Err(parameter("the covariance", &format!("not symmetric in features {i} and {j}"), "symmetric"))
+        Some((row, column)) => {
+            Err(Error::Asymmetric { row, column, value: s[(row, column)], mirrored: s[(column, row)] })
         }
         None => Ok(()),
     }
