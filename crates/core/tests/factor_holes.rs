@@ -96,7 +96,19 @@ fn the_optimum_of_lavaan() {
         let q = r["q"].as_u64().unwrap() as usize;
         let fit = FactorAnalysis::new(q).fit(&x).unwrap();
         let what = (r["set"].as_str().unwrap(), q);
-        close(fit.report.log_likelihood.unwrap(), r["measures"]["logl"].as_f64().unwrap(), 1e-4, what);
+        let measure = |name: &str| r["measures"][name].as_f64().unwrap();
+        close(fit.report.log_likelihood.unwrap(), measure("logl"), 1e-4, what);
+        let indices = fit.report.factor.unwrap().assessment.unwrap().fit;
+        close(indices.chi2.unwrap(), measure("chisq"), 1e-3, (what, "chi2"));
+        close(
+            indices.null_chi2.unwrap(),
+            measure("baseline.chisq"),
+            1e-3,
+            (what, "chi2 of uncorrelated features"),
+        );
+        close(indices.dof as f64, measure("df"), 0.0, (what, "degrees of freedom"));
+        close(indices.cfi.unwrap(), measure("cfi"), 1e-5, (what, "cfi"));
+        close(indices.tli.unwrap(), measure("tli"), 1e-5, (what, "tli"));
     }
 }
 

@@ -61,6 +61,17 @@ pub struct FitIndices {
     pub bic_difference: Option<f64>,
 }
 
+/// Log-likelihoods of the observed cells of rows with holes, each at its maximum.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Likelihoods {
+    /// Of the factor model.
+    pub model: f64,
+    /// Of any mean and covariance.
+    pub saturated: f64,
+    /// Of any mean and uncorrelated features.
+    pub independent: f64,
+}
+
 impl FitIndices {
     /// Of a covariance matrix S (p × p), the number of rows behind it, and the model fitted to it, all on one scale.
     ///
@@ -94,11 +105,42 @@ impl FitIndices {
         let sample = Correlation::new(covariance)?;
         let compared = Compared::new(&sample, rows, model)?;
         let log_likelihood = log_likelihood.or_else(|| rows.map(|n| compared.log_likelihood(n, &sample)));
-        Ok(Self::from_parts(&compared, rows, model, log_likelihood))
+        let test = rows.and_then(|n| Test::new(&compared, n, model, bartlett(n, model)));
+        Ok(Self::from_parts(&compared, test, rows, model, log_likelihood))
     }
 
-    fn from_parts(c: &Compared, rows: Option<f64>, model: &FactorModel<'_>, ell: Option<f64>) -> Self {
-        let test = rows.and_then(|n| Test::new(c, n, model));
+    /// Of rows with holes: likelihood ratios take the place of discrepancies, without Bartlett's correction, which is for complete rows.
+    ///
+    /// S is the covariance (p × p) under which the observed cells are most likely, and n counts rows, however many of their cells are
+    /// observed.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of).
+    pub fn of_incomplete(
+        covariance: MatRef<'_, f64>,
+        rows: f64,
+        model: &FactorModel<'_>,
+        likelihoods: Likelihoods,
+    ) -> Result<Self> {
+        check_length("features of the covariance", model.n_features(), covariance.nrows())?;
+        check_rows(Some(rows))?;
+        let ratio = |ell: f64| Some((2.0 * (likelihoods.saturated - ell) / rows).max(0.0));
+        let compared = Compared {
+            discrepancy: ratio(likelihoods.model),
+            null_discrepancy: ratio(likelihoods.independent),
+            ..Compared::new(&Correlation::new(covariance)?, Some(rows), model)?
+        };
+        let test = Test::new(&compared, rows, model, (rows, rows));
+        Ok(Self::from_parts(&compared, test, Some(rows), model, Some(likelihoods.model)))
+    }
+
+    fn from_parts(
+        c: &Compared,
+        test: Option<Test>,
+        rows: Option<f64>,
+        model: &FactorModel<'_>,
+        ell: Option<f64>,
+    ) -> Self {
         let index = |f: fn(&Test) -> f64| test.as_ref().filter(|t| t.dof > 0.0).map(f);
         let k = model.parameters() as f64;
         let p = model.n_features();
@@ -186,6 +228,13 @@ fn likelihood_parts(residual: &Mat<f64>, d: &[f64], model: &FactorModel<'_>) -> 
     Ok((log_det, own - (0..inner.ncols()).map(|k| inner[(k, k)]).sum::<f64>()))
 }
 
+/// Bartlett's multipliers of the discrepancies of a model and of uncorrelated features \[B50, LM71\].
+fn bartlett(rows: f64, model: &FactorModel<'_>) -> (f64, f64) {
+    let (p, q) = (model.n_features() as f64, model.n_factors() as f64);
+    let null = rows - 1.0 - (2.0 * p + 5.0) / 6.0;
+    (null - 2.0 * q / 3.0, null)
+}
+
 /// The likelihood-ratio test and what follows from it.
 struct Test {
     rows: f64,
@@ -199,10 +248,14 @@ struct Test {
 }
 
 impl Test {
-    fn new(c: &Compared, rows: f64, model: &FactorModel<'_>) -> Option<Self> {
-        let (p, q) = (model.n_features() as f64, model.n_factors() as f64);
-        let null_multiplier = rows - 1.0 - (2.0 * p + 5.0) / 6.0;
-        let multiplier = null_multiplier - 2.0 * q / 3.0;
+    /// The multipliers make a χ² of the discrepancies of the model and of uncorrelated features.
+    fn new(
+        c: &Compared,
+        rows: f64,
+        model: &FactorModel<'_>,
+        (multiplier, null_multiplier): (f64, f64),
+    ) -> Option<Self> {
+        let p = model.n_features() as f64;
         let (discrepancy, null_discrepancy) = c.discrepancy.zip(c.null_discrepancy)?;
         (multiplier > 0.0).then(|| Self {
             rows,

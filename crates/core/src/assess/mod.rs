@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 pub use adequacy::{Adequacy, Chi2Test, Kmo, kmo, smc, sphericity};
 pub use identification::{Gradient, Identification, RowScale};
-pub use indices::FitIndices;
+pub use indices::{FitIndices, Likelihoods};
 pub use parameters::FactorModel;
 pub use rotation::Rotation;
 pub use standard_errors::{

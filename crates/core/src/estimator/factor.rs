@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
+use super::factor_assess::Yardstick;
 use super::factor_plan::{FactorChoice, FactorRequest, choose_factor};
 use super::{FactorReport, Holes, Plan, Report, RotationReport, Solver};
 use crate::algorithm::{
@@ -308,7 +309,8 @@ impl FactorAnalysis {
         })?;
         let (mean, seen) = (moments.mean().to_vec(), (moments.rows(), moments.weight()));
         let weights = vec![moments.weight(); mean.len()];
-        Ok(Solved { plan, tries, mean, deviations, weights, seen, passes: 1, holes: None })
+        let yardstick = Yardstick::Correlations(r);
+        Ok(Solved { plan, tries, mean, deviations, weights, seen, passes: 1, holes: None, yardstick })
     }
 
     pub(super) fn solve_correlations(
@@ -340,7 +342,8 @@ impl FactorAnalysis {
         })?;
         let (mean, seen) = (margins.mean().to_vec(), (census.rows(), census.weight()));
         let weights = margins.weight().to_vec();
-        Ok(Solved { plan, tries, mean, deviations, weights, seen, passes, holes: None })
+        let yardstick = Yardstick::Nothing;
+        Ok(Solved { plan, tries, mean, deviations, weights, seen, passes, holes: None, yardstick })
     }
 
     /// The best of some starts: the number asked for, or one, and `doubtful` in all where it ends at a bound or does not converge.
@@ -383,18 +386,15 @@ impl FactorAnalysis {
     }
 
     fn finish(&self, solved: Solved, started: Instant) -> Result<FactorFit> {
-        let Solved { plan, tries, mean, deviations: d, weights, seen: (rows, weight), passes, holes } =
-            solved;
+        let (of_correlations, log_likelihood) = solved.log_likelihoods();
+        let assessment = solved.assessment(log_likelihood)?;
+        let Solved { plan, tries, mean, deviations: d, seen: (rows, weight), passes, holes, .. } = solved;
         let Tries { best, lower, starts, agreeing } = tries;
         let (p, q) = (mean.len(), self.factors);
         let loadings = Mat::from_fn(p, q, |j, k| best.loadings[(j, k)] * d[j]);
         let noise = (0..p).map(|j| best.uniquenesses[j] * d[j] * d[j]).collect();
         let mean = (0..p).map(|j| mean[j] + best.mean[j] * d[j]).collect();
         let model = LinearGaussian::new(mean, loadings, Noise::Diagonal(noise)).map_err(|_| Error::Scale)?;
-        let normal = p as f64 * std::f64::consts::TAU.ln();
-        let of_correlations = -0.5 * weight * (normal + best.value);
-        let volume: f64 = weights.iter().zip(&d).map(|(w, d)| w * d.ln()).sum();
-        let log_likelihood = of_correlations - volume;
         let (model, rotation) = self.turned(Factors::new(model), &d)?;
         let factor = FactorReport {
             discrepancy: best.discrepancy,
@@ -408,6 +408,7 @@ impl FactorAnalysis {
             heywood: best.heywood,
             unused: best.unused,
             rotation,
+            assessment,
         };
         let report = Report {
             plan,
@@ -448,11 +449,12 @@ pub(super) struct Solved {
     pub(super) seen: (usize, f64), // rows, weight
     pub(super) passes: usize,
     pub(super) holes: Option<Holes>,
+    pub(super) yardstick: Yardstick,
 }
 
 /// The best of some starts.
 pub(super) struct Tries {
-    best: FoundFactors,
+    pub(super) best: FoundFactors,
     lower: f64,
     starts: usize,
     agreeing: usize,

@@ -120,18 +120,18 @@ impl FactorAnalysis {
             }
         }
         let Seen { census, weights, mean, deviations, unseen_pairs } = seen;
+        let (yardstick, more) = self.saturated(&census, &deviations, source, control)?;
         let holes = Holes::new(&census, unseen_pairs);
-        let plan = self.plan_of_holes(&holes, mean.len());
-        let seen = (census.rows(), census.weight());
         Ok(Solved {
-            plan,
+            plan: self.plan_of_holes(&holes, mean.len()),
             tries: Tries::new(found, lower),
             mean,
             deviations,
             weights,
-            seen,
-            passes,
+            seen: (census.rows(), census.weight()),
+            passes: passes + more,
             holes: Some(holes),
+            yardstick,
         })
     }
 

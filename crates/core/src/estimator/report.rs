@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Plan;
 use crate::algorithm::{Journey, Stop};
+use crate::assess::Assessment;
 use crate::evidence::Census;
 use crate::model::Spectrum;
 use crate::rotate::{Rotate, Rotated};
@@ -80,6 +81,9 @@ pub struct FactorReport {
     /// How the factors were turned; `None` when they were not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotation: Option<RotationReport>,
+    /// How well the model fits; `None` when no p × p matrix was formed, or the cells that are there do not tell one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assessment: Option<Assessment>,
 }
 
 /// How loadings, on the scale of correlations, were turned.
