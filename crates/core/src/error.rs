@@ -25,6 +25,9 @@ impl fmt::Display for Cell {
     }
 }
 
+/// A feature by its position, counted from 0, and its name when that is known.
+pub type Feature = (usize, Option<String>);
+
 /// Everything that can go wrong, whatever the surface.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -210,14 +213,12 @@ pub enum Error {
         index: usize,
     },
     /// A correlation matrix that has no inverse.
-    #[error("the correlation matrix is singular (smallest eigenvalue {eigenvalue:.3e}){}", why_singular(.constant, .copies))]
+    #[error("the correlation matrix is singular (smallest eigenvalue {eigenvalue:.3e}){}", why_singular(.copies))]
     Singular {
-        /// Its smallest eigenvalue; below 0 when it is no correlation matrix at all.
+        /// Its smallest eigenvalue, 0 up to rounding.
         eigenvalue: f64,
-        /// Features without variance, counted from 0.
-        constant: Vec<usize>,
         /// Pairs of features that are copies of each other, up to scale and sign.
-        copies: Vec<(usize, usize)>,
+        copies: Vec<(Feature, Feature)>,
     },
     /// A row of loadings that has no length to be normalised by.
     #[error(
@@ -326,26 +327,26 @@ fn features_are(features: &[(usize, Option<String>)]) -> String {
 }
 
 /// What can be told of the reason, and what to do.
-fn why_singular(constant: &[usize], copies: &[(usize, usize)]) -> String {
-    const SHOWN: usize = 8;
-    let list = |items: Vec<String>| {
-        let more = items.len().saturating_sub(SHOWN);
-        let shown = items.into_iter().take(SHOWN).collect::<Vec<_>>().join(", ");
-        if more > 0 { format!("{shown} and {more} more") } else { shown }
-    };
-    match (constant, copies) {
-        ([], []) => {
+fn why_singular(copies: &[(Feature, Feature)]) -> String {
+    let pair = |(a, b): &(Feature, Feature)| format!("{} = {}", feature_is(a), feature_is(b));
+    match copies {
+        [] => {
             "; some features are combinations of others, or there are too few rows: leave features out".into()
         }
-        ([], _) => {
-            let pairs = copies.iter().map(|(i, j)| format!("{i} and {j}")).collect();
-            format!(": features {} are copies of each other; keep one of each", list(pairs))
-        }
         _ => {
-            let names = constant.iter().map(ToString::to_string).collect();
-            format!(": feature(s) {} are constant; leave them out", list(names))
+            let list = shortened(copies.iter().map(pair).collect());
+            format!(": copies of each other are {list}; keep one of each")
         }
     }
+}
+
+/// The first few, and how many more.
+fn shortened(mut list: Vec<String>) -> String {
+    const SHOWN: usize = 8;
+    let more = list.len().saturating_sub(SHOWN);
+    list.truncate(SHOWN);
+    let shown = list.join(", ");
+    if more > 0 { format!("{shown} and {more} more") } else { shown }
 }
 
 impl Error {
@@ -378,6 +379,9 @@ impl Error {
                 cell.name = name(cell.column);
             }
             Self::ZeroLoadings { feature } => feature.1 = name(feature.0),
+            Self::Singular { copies, .. } => {
+                copies.iter_mut().flat_map(|(a, b)| [a, b]).for_each(|f| f.1 = name(f.0));
+            }
             Self::NeverObserved { features }
             | Self::ConstantFeatures { features }
             | Self::SameFeatures { features } => features.iter_mut().for_each(|(j, n)| *n = name(*j)),

@@ -3,10 +3,14 @@
 
 mod common;
 
-use common::{close, close_all, relative};
+use common::{Dense, Rng, close, close_all, close_matrix, eigen, mean_and_covariance, relative, row};
 use covary::Error;
-use covary::assess::{Adequacy, FactorModel, FitIndices, kmo, smc, sphericity};
+use covary::assess::{
+    Adequacy, Assessment, FactorModel, FitIndices, Identification, MOST_PARAMETERS, Rotation, StandardErrors,
+    kmo, smc, sphericity, standard_errors,
+};
 use covary::linalg::Mat;
+use covary::rotate::{Method, Rotate};
 use serde_json::Value;
 
 fn r() -> Value {
@@ -89,20 +93,22 @@ fn singular_matrices_say_why() {
     let copy = |i: usize| if i == 3 { 1 } else { i };
     let doubled = Mat::from_fn(4, 4, |i, j| base(copy(i), copy(j)));
     match Adequacy::of(doubled.as_ref(), None) {
-        Err(Error::Singular { eigenvalue, copies, constant }) => {
-            assert!(eigenvalue.abs() < 1e-14 && constant.is_empty());
-            assert_eq!(copies, [(1, 3)]);
+        Err(Error::Singular { eigenvalue, copies }) => {
+            assert!(eigenvalue.abs() < 1e-14);
+            assert_eq!(copies, [((1, None), (3, None))]);
         }
         other => panic!("{other:?}"),
     }
     let flat = Mat::from_fn(3, 3, |i, j| if i == 1 || j == 1 { 0.0 } else { base(i, j) });
-    let error = Adequacy::of(flat.as_ref(), None).unwrap_err();
-    assert!(error.to_string().contains("feature(s) 1 are constant"), "{error}");
+    match Adequacy::of(flat.as_ref(), None) {
+        Err(Error::ConstantFeatures { features }) => assert_eq!(features, [(1, None)]),
+        other => panic!("{other:?}"),
+    }
     // Not the correlations of anything: eigenvalues 1 ± 0.9·√2 and 1.
     let impossible = Mat::from_fn(3, 3, |i, j| [[1.0, 0.9, 0.0], [0.9, 1.0, 0.9], [0.0, 0.9, 1.0]][i][j]);
     match Adequacy::of(impossible.as_ref(), None) {
-        Err(Error::Singular { eigenvalue, .. }) => {
-            close(eigenvalue, 1.0 - 0.9 * 2f64.sqrt(), 1e-14, "eigenvalue")
+        Err(Error::Indefinite { eigenvalue }) => {
+            close(eigenvalue, 1.0 - 0.9 * 2f64.sqrt(), 1e-14, "eigenvalue");
         }
         other => panic!("{other:?}"),
     }
@@ -247,4 +253,407 @@ fn bad_models_are_errors() {
     for n in [0.0, -3.0, f64::NAN, f64::INFINITY] {
         assert!(FitIndices::of(s.as_ref(), Some(n), &model, None).is_err(), "{n}");
     }
+}
+
+// ----------------------------------------------------------------------------------------------- standard errors
+
+#[test]
+fn standard_errors_equal_lavaan() {
+    for set in sets(&r()) {
+        for rotated in set["rotated"].as_array().unwrap() {
+            let flag = |key: &str| rotated[key].as_bool().unwrap();
+            let name = (&set["set"], &rotated["rotation"], flag("kaiser"), flag("standardised"));
+            let method = match rotated["rotation"].as_str().unwrap() {
+                "varimax" => Method::Varimax,
+                "oblimin" => Method::quartimin(),
+                _ => Method::geomin(),
+            };
+            let (loadings, phi) = (matrix(&rotated["loadings"]), matrix(&rotated["correlation"]));
+            let psi = numbers(&rotated["uniquenesses"]);
+            let model = FactorModel::new(loadings.as_ref(), Some(phi.as_ref()), &psi).unwrap();
+            let rotation =
+                Rotation { method: &method, kaiser: flag("kaiser"), standardised: flag("standardised") };
+            let ours = rotation.standard_errors(&model, number(&set["n"]), &[]).unwrap();
+            assert!(ours.off_axis < 1e-4, "{name:?}: {}", ours.off_axis);
+            // lavaan's oblique rotation ends at about 1e-6 from the optimum.
+            let tolerance = if flag("orthogonal") { 1e-7 } else { 2e-5 };
+            let se = &rotated["se"];
+            close_matrix(&ours.given.loadings, &matrix(&se["loadings"]), tolerance * 0.1, name);
+            close_matrix(&ours.given.correlation, &matrix(&se["correlation"]), tolerance * 0.1, name);
+            close_all(&ours.given.uniquenesses, &numbers(&se["uniquenesses"]), 1e-10, name);
+            close_all(&ours.standardised.uniquenesses, &numbers(&rotated["standardised_se"]), 2e-4, name);
+        }
+    }
+}
+
+/// Loadings and uniquenesses of features of different size, ΛᵀΨ⁻¹Λ diagonal.
+fn unrotated(p: usize, q: usize) -> (Mat<f64>, Vec<f64>) {
+    let mut rng = Rng(5);
+    let unit = |j: usize| [1.0, 3.0, 0.4, 10.0, 0.9][j % 5];
+    let simple = Mat::from_fn(p, q, |j, k| (if j % q == k { 0.7 } else { 0.1 }) + 0.15 * rng.normal());
+    let l = Mat::from_fn(p, q, |j, k| simple[(j, k)] * unit(j));
+    let psi: Vec<f64> = (0..p).map(|j| (0.3 + 0.3 * rng.uniform()) * unit(j) * unit(j)).collect();
+    let weighted = Mat::from_fn(p, q, |j, k| l[(j, k)] / psi[j]);
+    let (_, turn) = eigen(&(l.transpose() * &weighted));
+    (&l * &turn, psi)
+}
+
+fn split(theta: &[f64], p: usize, q: usize) -> (Mat<f64>, &[f64]) {
+    (Mat::from_fn(p, q, |j, k| theta[j + p * k]), &theta[p * q..])
+}
+
+fn covariance(theta: &[f64], p: usize, q: usize) -> Mat<f64> {
+    let (l, psi) = split(theta, p, q);
+    let common = &l * l.transpose();
+    Mat::from_fn(p, p, |i, j| common[(i, j)] + if i == j { psi[i] } else { 0.0 })
+}
+
+/// ∂f/∂θ by central differences, with steps in proportion to each parameter's unit.
+fn slopes(theta: &[f64], steps: &[f64], f: impl Fn(&[f64]) -> Vec<f64>) -> Mat<f64> {
+    let columns: Vec<Vec<f64>> = (0..theta.len())
+        .map(|k| {
+            let at = |sign: f64| {
+                let mut moved = theta.to_vec();
+                moved[k] += sign * steps[k];
+                f(&moved)
+            };
+            at(1.0).iter().zip(at(-1.0)).map(|(a, b)| (a - b) / (2.0 * steps[k])).collect()
+        })
+        .collect();
+    Mat::from_fn(columns[0].len(), theta.len(), |o, k| columns[k][o])
+}
+
+/// The covariance of unrotated estimates from the second differences of the dense likelihood, on the surface ΛᵀΨ⁻¹Λ diagonal.
+fn brute_covariance(theta: &[f64], steps: &[f64], p: usize, q: usize) -> Mat<f64> {
+    let truth = covariance(theta, p, q);
+    let objective = |t: &[f64]| {
+        let dense = Dense::new(vec![0.0; p], covariance(t, p, q));
+        let trace: f64 = (0..p).map(|j| dense.solve(truth.col_as_slice(j))[j]).sum();
+        0.5 * (dense.log_det() + trace)
+    };
+    let k = theta.len();
+    let gradient =
+        |t: &[f64]| slopes(t, steps, |t| vec![objective(t)]).row(0).iter().copied().collect::<Vec<f64>>();
+    let hessian = slopes(theta, steps, gradient);
+    let equations = |t: &[f64]| {
+        let (l, psi) = split(t, p, q);
+        let entry = |r: usize, s: usize| (0..p).map(|j| l[(j, r)] * l[(j, s)] / psi[j]).sum::<f64>();
+        (0..q).flat_map(|s| (s + 1..q).map(move |r| (r, s))).map(|(r, s)| entry(r, s)).collect()
+    };
+    // In units of the steps, so that no direction is lost in rounding.
+    let scaled = |m: Mat<f64>| Mat::from_fn(m.nrows(), k, |i, j| m[(i, j)] * steps[j]);
+    let border = scaled(slopes(theta, steps, equations));
+    let (_, directions) = eigen(&(border.transpose() * &border));
+    let free = k - border.nrows();
+    let n = Mat::from_fn(k, free, |i, j| directions[(i, k - free + j)] * steps[i]);
+    let inner = n.transpose() * &hessian * &n;
+    let dense =
+        Dense::new(vec![0.0; free], Mat::from_fn(free, free, |i, j| 0.5 * (inner[(i, j)] + inner[(j, i)])));
+    let middle: Vec<Vec<f64>> = (0..k).map(|i| dense.solve(&row(&n, i))).collect();
+    Mat::from_fn(k, k, |i, j| (0..free).map(|f| middle[i][f] * n[(j, f)]).sum())
+}
+
+/// Λ, Φ and ψ after a rotation, on the given and on the standardised scale.
+fn rotated_outputs(theta: &[f64], p: usize, q: usize, rotation: &Rotation<'_>) -> Vec<f64> {
+    let (l, psi) = split(theta, p, q);
+    let sigma = covariance(theta, p, q);
+    let unit = |j: usize| if rotation.standardised { sigma[(j, j)].sqrt() } else { 1.0 };
+    let seen = Mat::from_fn(p, q, |j, k| l[(j, k)] / unit(j));
+    let turned = Rotate::new(rotation.method.clone()).kaiser(rotation.kaiser).run(seen.as_ref()).unwrap();
+    let cells = |rows: usize| (0..q).flat_map(move |k| (0..rows).map(move |j| (j, k)));
+    let given = |(j, k): (usize, usize)| turned.pattern[(j, k)] * unit(j);
+    let mut out: Vec<f64> = cells(p).map(given).chain(cells(q).map(|rs| turned.correlation[rs])).collect();
+    out.extend_from_slice(psi);
+    out.extend(cells(p).map(|(j, k)| given((j, k)) / sigma[(j, j)].sqrt()));
+    out.extend(cells(q).map(|rs| turned.correlation[rs]));
+    out.extend((0..p).map(|j| psi[j] / sigma[(j, j)]));
+    out
+}
+
+fn flat(e: &StandardErrors) -> Vec<f64> {
+    let columns =
+        |m: &Mat<f64>| (0..m.ncols()).flat_map(|k| m.col_as_slice(k).to_vec()).collect::<Vec<f64>>();
+    [columns(&e.loadings), columns(&e.correlation), e.uniquenesses.clone()].concat()
+}
+
+/// A model by its parameters, and steps that suit them.
+fn brute_setting(p: usize, q: usize) -> (Vec<f64>, Vec<f64>, Mat<f64>) {
+    let (l, psi) = unrotated(p, q);
+    let theta: Vec<f64> =
+        (0..q).flat_map(|k| l.col_as_slice(k).to_vec()).chain(psi.iter().copied()).collect();
+    let sigma = covariance(&theta, p, q);
+    let step = |a: usize| if a < p * q { 1e-3 * sigma[(a % p, a % p)].sqrt() } else { 1e-3 * psi[a - p * q] };
+    let steps: Vec<f64> = (0..theta.len()).map(step).collect();
+    let v = brute_covariance(&theta, &steps, p, q);
+    (theta, steps, v)
+}
+
+#[test]
+fn unrotated_errors_equal_the_numerically_differentiated_likelihood() {
+    for (p, q) in [(4, 1), (7, 2), (9, 3)] {
+        let (theta, _, v) = brute_setting(p, q);
+        let (l, psi) = split(&theta, p, q);
+        let model = FactorModel::new(l.as_ref(), None, psi).unwrap();
+        let ours = standard_errors(&model, 250.0, Identification::Canonical, &[]).unwrap();
+        assert!(ours.off_axis < 1e-10);
+        for a in 0..theta.len() {
+            let se = if a < p * q {
+                ours.given.loadings[(a % p, a / p)]
+            } else {
+                ours.given.uniquenesses[a - p * q]
+            };
+            relative(se, (v[(a, a)] / 250.0).sqrt(), 1e-4, (p, q, a));
+        }
+    }
+}
+
+/// The border is not needed when the rotation itself is differentiated: errors of any rotation follow from the unrotated ones.
+#[test]
+fn rotated_errors_equal_the_numerically_differentiated_rotation() {
+    for (p, q) in [(7, 2), (9, 3)] {
+        let (theta, steps, v) = brute_setting(p, q);
+        let (_, psi) = split(&theta, p, q);
+        for (method, kaiser, standardised) in [
+            (Method::Varimax, false, false),
+            (Method::Varimax, false, true),
+            (Method::Varimax, true, true),
+            (Method::Equamax, false, true),
+            (Method::quartimin(), false, false),
+            (Method::quartimin(), false, true),
+            (Method::quartimin(), true, false),
+            (Method::geomin(), false, true),
+            (Method::promax(), true, true),
+            (Method::promax(), false, false),
+        ] {
+            let rotation = Rotation { method: &method, kaiser, standardised };
+            let outputs = |t: &[f64]| rotated_outputs(t, p, q, &rotation);
+            let now = outputs(&theta);
+            let loadings = Mat::from_fn(p, q, |j, k| now[j + p * k]);
+            let phi = Mat::from_fn(q, q, |r, s| now[p * q + r + q * s]);
+            let model = FactorModel::new(loadings.as_ref(), Some(phi.as_ref()), psi).unwrap();
+            let ours = rotation.standard_errors(&model, 1.0, &[]).unwrap();
+            assert!(ours.off_axis < 1e-7, "{method} {kaiser}: {}", ours.off_axis);
+            let j = slopes(&theta, &steps, outputs);
+            let spread = &j * &v * j.transpose();
+            let ours = [flat(&ours.given), flat(&ours.standardised)].concat();
+            for (o, se) in ours.iter().enumerate() {
+                let brute = spread[(o, o)].max(0.0).sqrt();
+                close(*se, brute, 3e-4 * brute + 1e-7, (&method, kaiser, standardised, o));
+            }
+        }
+    }
+}
+
+/// One factor of three features is a function of their covariances, whose covariances are known.
+#[test]
+fn three_features_by_hand() {
+    let l = [0.9, 0.7, 0.5];
+    let psi = [0.3, 0.6, 0.2];
+    let sigma = |i: usize, j: usize| l[i] * l[j] + if i == j { psi[i] } else { 0.0 };
+    let cells = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)];
+    let cov = |(a, b): (usize, usize), (c, d): (usize, usize)| {
+        sigma(a, c) * sigma(b, d) + sigma(a, d) * sigma(b, c)
+    };
+    let s: Vec<f64> = cells.iter().map(|&(i, j)| sigma(i, j)).collect();
+    // λ₀ = √(s₀₁s₀₂/s₁₂); standardised it is divided by √s₀₀; ψ₀ = s₀₀ − λ₀².
+    let outputs = |s: &[f64]| {
+        let square = s[3] * s[4] / s[5];
+        vec![square.sqrt(), (square / s[0]).sqrt(), s[0] - square, 1.0 - square / s[0]]
+    };
+    let g = slopes(&s, &[1e-5; 6], outputs);
+    let loadings = Mat::from_fn(3, 1, |j, _| l[j]);
+    let model = FactorModel::new(loadings.as_ref(), None, &psi).unwrap();
+    let ours = standard_errors(&model, 80.0, Identification::Canonical, &[]).unwrap();
+    let ours = [
+        ours.given.loadings[(0, 0)],
+        ours.standardised.loadings[(0, 0)],
+        ours.given.uniquenesses[0],
+        ours.standardised.uniquenesses[0],
+    ];
+    for (o, se) in ours.iter().enumerate() {
+        let pairs = (0..6).flat_map(|a| (0..6).map(move |b| (a, b)));
+        let variance: f64 = pairs.map(|(a, b)| g[(o, a)] * cov(cells[a], cells[b]) * g[(o, b)]).sum();
+        relative(*se, (variance / 80.0).sqrt(), 1e-8, o);
+    }
+}
+
+#[test]
+fn standard_errors_follow_units() {
+    let (l, psi) = unrotated(7, 2);
+    let unit = |j: usize| 10f64.powi([100, -100, 0, 60, -60, 3, 1][j]);
+    let scaled = Mat::from_fn(7, 2, |j, k| l[(j, k)] * unit(j));
+    let scaled_psi: Vec<f64> = psi.iter().enumerate().map(|(j, v)| v * unit(j) * unit(j)).collect();
+    let of = |l: &Mat<f64>, psi: &[f64]| {
+        let model = FactorModel::new(l.as_ref(), None, psi).unwrap();
+        standard_errors(&model, 100.0, Identification::Canonical, &[]).unwrap()
+    };
+    let (a, b) = (of(&l, &psi), of(&scaled, &scaled_psi));
+    close_all(&flat(&a.standardised), &flat(&b.standardised), 1e-10, "standardised");
+    for j in 0..7 {
+        relative(a.given.loadings[(j, 1)] * unit(j), b.given.loadings[(j, 1)], 1e-9, j);
+        relative(a.given.uniquenesses[j] * unit(j) * unit(j), b.given.uniquenesses[j], 1e-9, j);
+    }
+}
+
+#[test]
+fn no_factors_and_fixed_uniquenesses() {
+    let none = Mat::<f64>::zeros(3, 0);
+    let psi = [1.0, 2.0, 5.0];
+    let model = FactorModel::new(none.as_ref(), None, &psi).unwrap();
+    let ours = standard_errors(&model, 200.0, Identification::Canonical, &[1]).unwrap();
+    // A variance of normal rows has standard error σ²√(2/n).
+    close_all(&ours.given.uniquenesses, &[0.1, 0.0, 0.5], 1e-12, "variances");
+    close_all(&ours.standardised.uniquenesses, &[0.0; 3], 1e-12, "there is nothing else");
+    assert_eq!(ours.fixed, [1]);
+    // What is known makes the rest surer.
+    let (l, psi) = unrotated(7, 2);
+    let model = FactorModel::new(l.as_ref(), None, &psi).unwrap();
+    let all = standard_errors(&model, 200.0, Identification::Canonical, &[]).unwrap();
+    let some = standard_errors(&model, 200.0, Identification::Canonical, &[3]).unwrap();
+    assert!((0..7).all(|j| some.given.uniquenesses[j] <= all.given.uniquenesses[j] * (1.0 + 1e-9)));
+    assert_eq!(some.given.uniquenesses[3], 0.0);
+}
+
+#[test]
+fn what_is_not_determined_is_an_error() {
+    let errors = |l: &Mat<f64>, psi: &[f64], fixed: &[usize]| {
+        let model = FactorModel::new(l.as_ref(), None, psi).unwrap();
+        standard_errors(&model, 100.0, Identification::Canonical, fixed)
+    };
+    // Negative degrees of freedom.
+    let (l, psi) = unrotated(4, 2);
+    assert!(matches!(errors(&l, &psi, &[]), Err(Error::NotPositiveDefinite { .. })));
+    // Two factors of equal strength: nothing tells the axes apart.
+    let twins =
+        Mat::from_fn(8, 2, |j, k| if (j < 4) == (k == 0) { [0.9, 0.8, 0.7, 0.6][j % 4] } else { 0.0 });
+    let half = [0.5; 8];
+    assert!(matches!(errors(&twins, &half, &[]), Err(Error::NotPositiveDefinite { .. })));
+    // But varimax does.
+    let model = FactorModel::new(twins.as_ref(), None, &half).unwrap();
+    let varimax = Rotation { method: &Method::Varimax, kaiser: false, standardised: false };
+    assert!(varimax.standard_errors(&model, 100.0, &[]).is_ok());
+    // Correlated factors that were not rotated obliquely.
+    let phi = Mat::from_fn(2, 2, |i, j| if i == j { 1.0 } else { 0.3 });
+    let model = FactorModel::new(twins.as_ref(), Some(phi.as_ref()), &half).unwrap();
+    assert!(varimax.standard_errors(&model, 100.0, &[]).is_err());
+    // A feature without loadings cannot be normalised.
+    let gap = Mat::from_fn(8, 2, |j, k| if j == 3 { 0.0 } else { twins[(j, k)] });
+    let model = FactorModel::new(gap.as_ref(), None, &half).unwrap();
+    let kaiser = Rotation { kaiser: true, ..varimax };
+    assert!(matches!(
+        kaiser.standard_errors(&model, 100.0, &[]),
+        Err(Error::ZeroLoadings { feature: (3, None) })
+    ));
+    assert!(errors(&l, &psi, &[9]).is_err(), "no such feature");
+    let model = FactorModel::new(twins.as_ref(), None, &half).unwrap();
+    assert!(standard_errors(&model, 0.0, Identification::Canonical, &[]).is_err());
+    let large = Mat::from_fn(MOST_PARAMETERS, 1, |_, _| 0.5);
+    let psi = vec![0.75; MOST_PARAMETERS];
+    assert!(errors(&large, &psi, &[]).unwrap_err().to_string().contains("at most 4000"));
+}
+
+/// Maximum likelihood from a covariance by plain EM, from a start that is near.
+fn em(s: &Mat<f64>, mut l: Mat<f64>, mut psi: Vec<f64>) -> (Mat<f64>, Vec<f64>) {
+    let (p, q) = (l.nrows(), l.ncols());
+    for _ in 0..100 {
+        let sigma = &l * l.transpose();
+        let sigma = Mat::from_fn(p, p, |i, j| sigma[(i, j)] + if i == j { psi[i] } else { 0.0 });
+        let dense = Dense::new(vec![0.0; p], sigma);
+        let columns: Vec<Vec<f64>> = (0..q).map(|k| dense.solve(l.col_as_slice(k))).collect();
+        let beta = Mat::from_fn(q, p, |k, j| columns[k][j]); // ΛᵀΣ⁻¹
+        let bs = &beta * s;
+        let a = &bs * beta.transpose() - &beta * &l;
+        let a = Dense::new(vec![0.0; q], Mat::from_fn(q, q, |i, j| a[(i, j)] + f64::from(u8::from(i == j))));
+        let rows: Vec<Vec<f64>> = (0..p).map(|j| a.solve(bs.col_as_slice(j))).collect();
+        l = Mat::from_fn(p, q, |j, k| rows[j][k]);
+        psi = (0..p).map(|j| s[(j, j)] - (0..q).map(|k| l[(j, k)] * bs[(k, j)]).sum::<f64>()).collect();
+    }
+    (l, psi)
+}
+
+/// Rows drawn again with replacement, fitted and rotated again: their spread is what standard errors promise.
+#[test]
+fn standard_errors_agree_with_the_bootstrap() {
+    let (p, q, n) = (8, 2, 2000);
+    let mut rng = Rng(11);
+    let truth =
+        Mat::from_fn(p, q, |j, k| if (j < 4) == (k == 0) { [0.85, 0.8, 0.75, 0.7][j % 4] } else { 0.0 });
+    let mut x = Mat::zeros(n, p);
+    for i in 0..n {
+        let f0 = rng.normal();
+        let f = [f0, 0.3 * f0 + 0.91f64.sqrt() * rng.normal()];
+        for j in 0..p {
+            x[(i, j)] = (0..q).map(|k| truth[(j, k)] * f[k]).sum::<f64>() + 0.6 * rng.normal();
+        }
+    }
+    let rotation = Rotation { method: &Method::quartimin(), kaiser: false, standardised: true };
+    let outputs = |l: &Mat<f64>, psi: &[f64]| {
+        let theta: Vec<f64> =
+            (0..q).flat_map(|k| l.col_as_slice(k).to_vec()).chain(psi.iter().copied()).collect();
+        rotated_outputs(&theta, p, q, &rotation)
+    };
+    let (_, s) = mean_and_covariance(&x, None);
+    let (l, psi) = em(&s, truth, vec![0.36; p]);
+    let now = outputs(&l, &psi);
+    let loadings = Mat::from_fn(p, q, |j, k| now[j + p * k]);
+    let phi = Mat::from_fn(q, q, |r, s| now[p * q + r + q * s]);
+    let model = FactorModel::new(loadings.as_ref(), Some(phi.as_ref()), &psi).unwrap();
+    let ours = rotation.standard_errors(&model, n as f64, &[]).unwrap();
+    let ours = [flat(&ours.given), flat(&ours.standardised)].concat();
+
+    let draws: Vec<Vec<f64>> = (0..500)
+        .map(|_| {
+            let picked: Vec<usize> = (0..n).map(|_| rng.below(n)).collect();
+            let again = Mat::from_fn(n, p, |i, j| x[(picked[i], j)]);
+            let (_, s) = mean_and_covariance(&again, None);
+            let (l, psi) = em(&s, l.clone(), psi.clone());
+            aligned(outputs(&l, &psi), &now, p, q)
+        })
+        .collect();
+    let deviation = |o: usize| {
+        let mean = draws.iter().map(|d| d[o]).sum::<f64>() / 500.0;
+        (draws.iter().map(|d| (d[o] - mean).powi(2)).sum::<f64>() / 499.0).sqrt()
+    };
+    let ratios: Vec<f64> =
+        (0..ours.len()).filter(|&o| ours[o] > 1e-6).map(|o| deviation(o) / ours[o]).collect();
+    let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
+    close(mean, 1.0, 0.03, "on average");
+    assert!(ratios.iter().all(|r| (r - 1.0).abs() < 0.1), "{ratios:?}");
+}
+
+/// The same factors in the order and with the signs of a reference (two factors).
+fn aligned(mut out: Vec<f64>, reference: &[f64], p: usize, q: usize) -> Vec<f64> {
+    let block = p * q + q * q + p;
+    let along = |a: usize, b: usize| (0..p).map(|j| out[j + p * a] * reference[j + p * b]).sum::<f64>();
+    let swap = along(0, 0).abs() < along(1, 0).abs();
+    let source = |k: usize| if swap { 1 - k } else { k };
+    let sign = |k: usize| along(source(k), k).signum();
+    let signs = [sign(0), sign(1)];
+    let old = out.clone();
+    for start in [0, block] {
+        for k in 0..q {
+            (0..p).for_each(|j| out[start + j + p * k] = signs[k] * old[start + j + p * source(k)]);
+        }
+        for cell in [start + p * q + 1, start + p * q + 2] {
+            out[cell] = signs[0] * signs[1] * old[cell];
+        }
+    }
+    out
+}
+
+#[test]
+fn an_assessment_survives_json() {
+    let json = r();
+    let set = &sets(&json)[2];
+    let s = correlation(&matrix(&set["covariance"]));
+    let (loadings, psi) = (matrix(&set["loadings"]), numbers(&set["uniquenesses"]));
+    let model = FactorModel::new(loadings.as_ref(), None, &psi).unwrap();
+    let assessment = Assessment {
+        fit: FitIndices::of(s.as_ref(), set["n"].as_f64(), &model, None).unwrap(),
+        adequacy: Adequacy::of(s.as_ref(), set["n"].as_f64()).ok(),
+        precision: standard_errors(&model, 301.0, Identification::Canonical, &[]).ok(),
+    };
+    let text = serde_json::to_string(&assessment).unwrap();
+    assert_eq!(serde_json::from_str::<Assessment>(&text).unwrap(), assessment);
+    assert!(assessment.precision.is_some());
 }

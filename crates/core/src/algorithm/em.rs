@@ -130,7 +130,12 @@ impl Em {
         let slope = |to: &[f64]| -> f64 {
             to.iter().zip(&point).zip(&gradient).map(|((to, from), slope)| (to - from) * slope).sum()
         };
-        let bold = self.propose(&point, &image, &gradient, &maximised)?.filter(|to| slope(to) > 0.0);
+        let method = self.method;
+        let proposed = self.propose(&point, &image, &gradient, &maximised)?;
+        if method == Method::Anderson && proposed.as_deref().is_some_and(|to| slope(to) <= 0.0) {
+            self.method = Method::Newton; // it aims at a saddle
+        }
+        let bold = proposed.filter(|to| slope(to) > 0.0);
         // From here to the maximum of a parabola: half of what the slope promises.
         let left = 0.5 * bold.as_deref().map_or(0.0, slope).max(slope(&image));
         let change = gain.max(left) / evidence.weight();
@@ -143,7 +148,6 @@ impl Em {
             Some(to) => Arc::new(self.coordinates.parameters(to)),
             None => Arc::clone(&plain),
         };
-        let method = self.method;
         self.bold = bold.map(|to| Bold { slope: slope(&to), from: point.clone(), to, method, plain });
         let converged = noiseless || change <= self.tolerance.max(resolution);
         Ok(Step { objective: log_likelihood, change, converged })

@@ -65,6 +65,8 @@ impl Search {
 /// What a search has found, for features of unit variance.
 #[derive(Debug, Clone)]
 pub(crate) struct FoundFactors {
+    /// Mean: 0 unless holes make it another than that of the cells.
+    pub(crate) mean: Vec<f64>,
     /// Loadings (p × q) with ΛᵀΨ⁻¹Λ diagonal and descending.
     pub(crate) loadings: Mat<f64>,
     /// Noise variances.
@@ -183,6 +185,7 @@ impl Profile {
         standard_signs(&mut loadings);
         let heywood = (0..p).filter(|j| uniquenesses[*j].ln() <= floor + AT_BOUND).collect();
         FoundFactors {
+            mean: vec![0.0; self.log_psi.len()],
             loadings,
             value: self.value,
             discrepancy: None,

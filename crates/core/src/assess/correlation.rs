@@ -1,7 +1,7 @@
 //! A covariance matrix brought to unit diagonal and factored, with an error that says why when it cannot be.
 
 use super::parameters::{check_finite, check_length, parameter};
-use crate::error::{Error, Result};
+use crate::error::{Error, Feature, Result};
 use crate::linalg::{Cholesky, Mat, MatRef, symmetric_eigen};
 
 /// Correlations closer to ±1 than this are those of a feature and its copy.
@@ -27,45 +27,58 @@ impl Correlation {
         let deviations: Vec<f64> = (0..p).map(|j| s[(j, j)].sqrt()).collect();
         let matrix =
             Mat::from_fn(p, p, |i, j| if i == j { 1.0 } else { s[(i, j)] / deviations[i] / deviations[j] });
-        check_symmetry(&matrix)?;
+        check_symmetry(&matrix, s)?;
         Ok(Self { matrix, deviations })
     }
 
     /// R = LLᵀ.
-    ///
+    pub(super) fn factor(&self) -> Result<Cholesky> {
+        match self.try_factor() {
+            Some(factor) => Ok(factor),
+            None => Err(self.singular()?),
+        }
+    }
+
+    /// log |R|; `None` when it is singular.
+    pub(super) fn log_det(&self) -> Option<f64> {
+        self.try_factor().map(|f| f.log_det())
+    }
+
     /// Singular within rounding counts as singular: a pivot is the share of a feature's variance that those before it do not
     /// explain, and known to p·ε only.
-    pub(super) fn factor(&self) -> Result<Cholesky> {
-        let p = self.matrix.nrows();
-        let rounding = 4.0 * p as f64 * f64::EPSILON;
-        match Cholesky::new(self.matrix.clone(), "the correlation matrix") {
-            Ok(factor) if factor.smallest_pivot().powi(2) > rounding => Ok(factor),
-            _ => Err(self.singular()?),
-        }
+    fn try_factor(&self) -> Option<Cholesky> {
+        let rounding = 4.0 * self.matrix.nrows() as f64 * f64::EPSILON;
+        let factor = Cholesky::new(self.matrix.clone(), "the correlation matrix").ok()?;
+        (factor.smallest_pivot().powi(2) > rounding).then_some(factor)
     }
 
     fn singular(&self) -> Result<Error> {
         let eigen = symmetric_eigen(self.matrix.as_ref())?;
-        Ok(Error::Singular {
-            eigenvalue: eigen.values.last().copied().unwrap_or(0.0),
-            constant: Vec::new(),
-            copies: self.copies(),
+        let eigenvalue = eigen.values.last().copied().unwrap_or(0.0);
+        let rounding = 4.0 * self.matrix.nrows() as f64 * f64::EPSILON;
+        Ok(match eigenvalue < -rounding {
+            true => Error::Indefinite { eigenvalue },
+            false => Error::Singular { eigenvalue, copies: self.copies() },
         })
     }
 
     /// Pairs of features that are copies of each other, up to scale and sign.
-    fn copies(&self) -> Vec<(usize, usize)> {
+    fn copies(&self) -> Vec<(Feature, Feature)> {
         let p = self.matrix.nrows();
         let copy = |&(i, j): &(usize, usize)| self.matrix[(j, i)].abs() >= 1.0 - COPY;
-        (0..p).flat_map(|i| (i + 1..p).map(move |j| (i, j))).filter(copy).collect()
+        (0..p)
+            .flat_map(|i| (i + 1..p).map(move |j| (i, j)))
+            .filter(copy)
+            .map(|(i, j)| ((i, None), (j, None)))
+            .collect()
     }
 }
 
 /// Variances are positive, or the features that have none are named.
 fn check_variances(s: MatRef<'_, f64>) -> Result<()> {
-    let constant: Vec<usize> = (0..s.nrows()).filter(|&j| s[(j, j)] == 0.0).collect();
+    let constant: Vec<Feature> = (0..s.nrows()).filter(|&j| s[(j, j)] == 0.0).map(|j| (j, None)).collect();
     if !constant.is_empty() {
-        return Err(Error::Singular { eigenvalue: 0.0, constant, copies: Vec::new() });
+        return Err(Error::ConstantFeatures { features: constant });
     }
     match (0..s.nrows()).find(|&j| s[(j, j)] < 0.0) {
         Some(j) => Err(parameter("a variance on the diagonal", &s[(j, j)], "positive")),
@@ -73,12 +86,12 @@ fn check_variances(s: MatRef<'_, f64>) -> Result<()> {
     }
 }
 
-fn check_symmetry(r: &Mat<f64>) -> Result<()> {
+fn check_symmetry(r: &Mat<f64>, s: MatRef<'_, f64>) -> Result<()> {
     // What printing to nine digits leaves.
     let apart = |&(i, j): &(usize, usize)| (r[(i, j)] - r[(j, i)]).abs() > 1e-8;
     match (0..r.ncols()).flat_map(|j| (0..j).map(move |i| (i, j))).find(apart) {
-        Some((i, j)) => {
-            Err(parameter("the covariance", &format!("not symmetric in features {i} and {j}"), "symmetric"))
+        Some((row, column)) => {
+            Err(Error::Asymmetric { row, column, value: s[(row, column)], mirrored: s[(column, row)] })
         }
         None => Ok(()),
     }

@@ -23,7 +23,7 @@ pub enum RowScale {
 pub enum Identification<'a> {
     /// ΛᵀΨ⁻¹Λ is diagonal: unrotated maximum-likelihood loadings.
     Canonical,
-    /// A stationary point of a criterion among orthogonal rotations: Λᵀ∂Q/∂Λ is symmetric \[J74\].
+    /// A stationary point of a criterion among orthogonal rotations: Λᵀ∂Q/∂Λ is symmetric \[AJ73\].
     Orthogonal(&'a Gradient<'a>, RowScale),
     /// A stationary point of a criterion among oblique rotations: Λᵀ(∂Q/∂Λ)Φ⁻¹ is diagonal \[J73\].
     Oblique(&'a Gradient<'a>, RowScale),
@@ -43,6 +43,14 @@ impl Identification<'_> {
     /// Whether the factors may correlate.
     pub fn is_oblique(&self) -> bool {
         matches!(self, Self::Oblique(..))
+    }
+
+    /// How rows were scaled for the criterion, where there is one.
+    pub(super) fn rows(&self) -> Option<RowScale> {
+        match self {
+            Self::Canonical => None,
+            Self::Orthogonal(_, rows) | Self::Oblique(_, rows) => Some(*rows),
+        }
     }
 
     /// Number of equations for q factors.
@@ -106,21 +114,27 @@ impl Standard<'_> {
     }
 
     /// Λ with its rows scaled.
-    pub(super) fn scaled(&self, l: &Mat<f64>, phi: &Mat<f64>, psi: &[f64], rows: RowScale) -> Mat<f64> {
-        let factor = |j: usize| match rows {
-            RowScale::Given => self.units[j],
-            RowScale::Standardised => 1.0 / (communality(l, phi, j) + psi[j]).sqrt(),
-            RowScale::Kaiser => 1.0 / communality(l, phi, j).sqrt(),
+    fn scaled(&self, l: &Mat<f64>, phi: &Mat<f64>, psi: &[f64], rows: RowScale) -> Mat<f64> {
+        let factors: Vec<f64> = match rows {
+            RowScale::Given => self.units.to_vec(),
+            RowScale::Standardised => {
+                communalities(l, phi).iter().zip(psi).map(|(h, v)| 1.0 / (h + v).sqrt()).collect()
+            }
+            RowScale::Kaiser => communalities(l, phi).iter().map(|h| 1.0 / h.sqrt()).collect(),
         };
-        let factors: Vec<f64> = (0..l.nrows()).map(factor).collect();
         Mat::from_fn(l.nrows(), l.ncols(), |j, k| l[(j, k)] * factors[j])
     }
 }
 
-/// (ΛΦΛᵀ)ⱼⱼ.
-pub(super) fn communality(l: &Mat<f64>, phi: &Mat<f64>, j: usize) -> f64 {
-    let q = l.ncols();
-    (0..q).flat_map(|r| (0..q).map(move |s| (r, s))).map(|(r, s)| l[(j, r)] * phi[(r, s)] * l[(j, s)]).sum()
+/// The diagonal of ΛΦΛᵀ (p).
+pub(super) fn communalities(l: &Mat<f64>, phi: &Mat<f64>) -> Vec<f64> {
+    let structure = product(l.as_ref(), phi.as_ref());
+    let mut out = vec![0.0; l.nrows()];
+    for k in 0..l.ncols() {
+        let pairs = l.col_as_slice(k).iter().zip(structure.col_as_slice(k));
+        out.iter_mut().zip(pairs).for_each(|(o, (l, s))| *o += l * s);
+    }
+    out
 }
 
 /// Positions below the diagonal of a q × q matrix.

@@ -7,7 +7,7 @@ use super::correlation::Correlation;
 use super::noncentral::noncentrality;
 use super::parameters::{FactorModel, check_length};
 use crate::error::Result;
-use crate::linalg::{Cholesky, Mat, MatRef};
+use crate::linalg::{Cholesky, Mat, MatRef, product};
 
 /// How well a factor model fits.
 ///
@@ -92,7 +92,7 @@ impl FitIndices {
         check_length("features of the covariance", model.n_features(), covariance.nrows())?;
         check_rows(rows)?;
         let sample = Correlation::new(covariance)?;
-        let compared = Compared::new(&sample, model)?;
+        let compared = Compared::new(&sample, rows, model)?;
         let log_likelihood = log_likelihood.or_else(|| rows.map(|n| compared.log_likelihood(n, &sample)));
         Ok(Self::from_parts(&compared, rows, model, log_likelihood))
     }
@@ -135,24 +135,21 @@ struct Compared {
 }
 
 impl Compared {
-    fn new(sample: &Correlation, model: &FactorModel<'_>) -> Result<Self> {
+    fn new(sample: &Correlation, rows: Option<f64>, model: &FactorModel<'_>) -> Result<Self> {
         let d = &sample.deviations;
         let p = d.len();
         let implied = model.covariance();
-        let sigma = Mat::from_fn(p, p, |i, j| implied[(i, j)] / d[i] / d[j]);
-        let residual = Mat::from_fn(p, p, |i, j| sample.matrix[(i, j)] - sigma[(i, j)]);
-        let factor = Cholesky::new(sigma, "the covariance of the model")?;
-        // SΣ⁻¹ − I = (S − Σ)Σ⁻¹: no cancellation when the fit is close.
-        let mut excess = residual.clone();
-        factor.solve(excess.as_mut());
-        let excess: f64 = (0..p).map(|j| excess[(j, j)]).sum();
-        let sample_log_det = sample.factor().ok().map(|f| f.log_det());
+        let residual = Mat::from_fn(p, p, |i, j| sample.matrix[(i, j)] - implied[(i, j)] / d[i] / d[j]);
+        let (log_det, excess) = likelihood_parts(&residual, d, model)?;
+        // A covariance of no more rows than features is singular whatever they hold.
+        let few = rows.is_some_and(|n| n <= p as f64);
+        let sample_log_det = if few { None } else { sample.log_det() };
         Ok(Self {
-            log_det: factor.log_det(),
-            trace: excess + p as f64,
-            discrepancy: sample_log_det.map(|s| (excess + factor.log_det() - s).max(0.0)),
-            null_discrepancy: sample_log_det.map(|s| (-s).max(0.0)),
             residual,
+            log_det,
+            trace: excess + p as f64,
+            discrepancy: sample_log_det.map(|s| (excess + log_det - s).max(0.0)),
+            null_discrepancy: sample_log_det.map(|s| (-s).max(0.0)),
         })
     }
 
@@ -169,6 +166,24 @@ impl Compared {
         let first = |j: usize| if diagonal { j } else { j + 1 };
         (0..p).flat_map(|j| (first(j)..p).map(move |i| (i, j))).map(|ij| self.residual[ij].powi(2)).sum()
     }
+}
+
+/// log |Σ| and tr SΣ⁻¹ − p = tr (S − Σ)Σ⁻¹, which does not cancel when the fit is close; all standardised by deviations d.
+///
+/// With Φ = KKᵀ, A = Ψ^-½ΛK and M = I + AᵀA (q × q): |Σ| = |Ψ||M| and Σ⁻¹ = Ψ^-½(I − A M⁻¹Aᵀ)Ψ^-½.
+fn likelihood_parts(residual: &Mat<f64>, d: &[f64], model: &FactorModel<'_>) -> Result<(f64, f64)> {
+    let noise: Vec<f64> = model.uniquenesses().iter().zip(d).map(|(psi, d)| psi.sqrt() / d).collect();
+    let w = model.unrotated()?;
+    let a = Mat::from_fn(w.nrows(), w.ncols(), |j, k| w[(j, k)] / d[j] / noise[j]);
+    let mut m = product(a.transpose(), a.as_ref());
+    (0..m.ncols()).for_each(|k| m[(k, k)] += 1.0);
+    let factor = Cholesky::new(m, "the covariance of the model")?;
+    let log_det = factor.log_det() + noise.iter().map(|v| 2.0 * v.ln()).sum::<f64>();
+    let scaled = Mat::from_fn(w.nrows(), w.ncols(), |j, k| a[(j, k)] / noise[j]);
+    let mut inner = product(scaled.transpose(), product(residual.as_ref(), scaled.as_ref()).as_ref());
+    factor.solve(inner.as_mut());
+    let own: f64 = noise.iter().enumerate().map(|(j, v)| residual[(j, j)] / v / v).sum();
+    Ok((log_det, own - (0..inner.ncols()).map(|k| inner[(k, k)]).sum::<f64>()))
 }
 
 /// The likelihood-ratio test and what follows from it.

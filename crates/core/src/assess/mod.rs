@@ -11,6 +11,7 @@ mod indices;
 mod information;
 mod noncentral;
 mod parameters;
+mod rotation;
 mod rows;
 mod standard_errors;
 
@@ -20,6 +21,7 @@ pub use adequacy::{Adequacy, Chi2Test, Kmo, kmo, smc, sphericity};
 pub use identification::{Gradient, Identification, RowScale};
 pub use indices::FitIndices;
 pub use parameters::FactorModel;
+pub use rotation::Rotation;
 pub use standard_errors::{
     MOST_PARAMETERS, Precision, SecondStep, StandardErrors, standard_errors, standard_errors_after,
 };

@@ -79,6 +79,17 @@ impl<'a> FactorModel<'a> {
         }
     }
 
+    /// ΛK with Φ = KKᵀ (p × q): uncorrelated factors behind the same covariance.
+    pub(super) fn unrotated(&self) -> Result<Mat<f64>> {
+        match self.correlation {
+            Some(phi) => {
+                let root = Cholesky::new(phi.to_owned(), "the factor correlation")?;
+                Ok(product(self.loadings, root.lower().as_ref()))
+            }
+            None => Ok(self.loadings.to_owned()),
+        }
+    }
+
     /// Σ (p × p).
     pub(super) fn covariance(&self) -> Mat<f64> {
         let mut sigma = product(self.structure().as_ref(), self.loadings.transpose());

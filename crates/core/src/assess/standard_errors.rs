@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::adequacy::check_rows;
 use super::derivative::jacobian;
-use super::identification::{Identification, RowScale, Standard, communality};
+use super::identification::{Identification, RowScale, Standard, communalities};
 use super::information::{Layout, information};
 use super::parameters::{FactorModel, parameter};
 use crate::error::{Error, Result};
@@ -25,7 +25,7 @@ pub struct StandardErrors {
     /// Of Φ (q × q); 0 where it is fixed: on the diagonal, and everywhere when factors are uncorrelated.
     #[serde(with = "super::rows")]
     pub correlation: Mat<f64>,
-    /// Of ψ (p); 0 where it is fixed.
+    /// Of ψ (p); 0 where it is fixed (standardised, a fixed ψ is divided by a variance that is estimated).
     pub uniquenesses: Vec<f64>,
 }
 
@@ -45,14 +45,14 @@ pub struct Precision {
     pub off_axis: f64,
 }
 
-/// A second step that follows an orthogonal rotation: from standardised loadings to Λ (p × q) and Φ (q × q).
+/// A second step that follows: from loadings to Λ (p × q) and Φ (q × q).
 pub type SecondStep<'a> = dyn Fn(MatRef<'_, f64>) -> Result<(Mat<f64>, Mat<f64>)> + 'a;
 
 /// Standard errors from n rows: the expected information of the normal likelihood about Λ, Φ and ψ, bordered by the derivatives of the
 /// equations that pin the axes down \[J74\].
 ///
-/// With I the information of one row and J those derivatives, the covariance of the estimates is the upper left block of
-/// $\begin{pmatrix} nI & J^T \\ J & 0 \end{pmatrix}^{-1}$; for standardised numbers the delta method follows. Derivatives of the
+/// With I the information of one row and E those derivatives, the covariance of the estimates is the upper left block of
+/// $\begin{pmatrix} nI & E^T \\ E & 0 \end{pmatrix}^{-1}$; for standardised numbers the delta method follows. Derivatives of the
 /// equations are taken by central differences of fourth order, so that any criterion with a gradient will do.
 ///
 /// A uniqueness in `fixed` (at its bound: a Heywood case) is treated as known; then the others' errors are conditional on it.
@@ -84,7 +84,7 @@ pub fn standard_errors(
 
 /// The same after a second step, such as promax's, by the delta method: `model` and `identification` are those of the first step.
 ///
-/// The answer is about the numbers after the second step.
+/// The answer is about the numbers after the second step, which sees loadings that are standardised or not, as `standardised` says.
 ///
 /// # Errors
 /// As [`standard_errors`], and what the second step says.
@@ -94,8 +94,10 @@ pub fn standard_errors_after(
     identification: Identification<'_>,
     fixed: &[usize],
     then: &SecondStep<'_>,
+    standardised: bool,
 ) -> Result<Precision> {
-    Estimate::new(model, rows, identification, fixed)?.precision(Some(then))
+    let scale = if standardised { RowScale::Standardised } else { RowScale::Given };
+    Estimate::new(model, rows, identification, fixed)?.precision(Some((then, scale)))
 }
 
 /// A model in units in which every feature has variance 1, and what is known about its parameters.
@@ -135,17 +137,13 @@ impl Estimate {
         Ok(Self { layout, units, psi, theta, sizes, spread, off_axis })
     }
 
-    fn precision(&self, then: Option<&SecondStep<'_>>) -> Result<Precision> {
+    fn precision(&self, then: Option<(&SecondStep<'_>, RowScale)>) -> Result<Precision> {
         let (p, q) = (self.layout.features, self.layout.factors);
         let fixed: Vec<usize> = (0..p).filter(|j| !self.layout.free.contains(j)).collect();
         let count = p * q + q * q + p;
-        let errors = |given: bool| {
-            let outputs = |t: &[f64]| self.outputs(t, given, then);
-            let slopes = jacobian(&self.theta, &self.sizes, count, outputs)?;
-            Ok::<_, Error>(self.shaped(&self.spread.deviations(slopes)))
-        };
-        let standardised = errors(false)?;
-        let mut given = errors(true)?;
+        let slopes = jacobian(&self.theta, &self.sizes, 2 * count, |t| self.outputs(t, then))?;
+        let errors = self.spread.deviations(slopes);
+        let (mut given, standardised) = (self.shaped(&errors[..count]), self.shaped(&errors[count..]));
         for (j, unit) in self.units.iter().enumerate() {
             (0..q).for_each(|k| given.loadings[(j, k)] *= unit);
             given.uniquenesses[j] *= unit * unit;
@@ -154,21 +152,36 @@ impl Estimate {
         Ok(Precision { given, standardised, fixed, off_axis: self.off_axis })
     }
 
-    /// Λ, Φ and ψ of the last step at θ as one vector, in fixed units or standardised by their own variances.
-    fn outputs(&self, theta: &[f64], given: bool, then: Option<&SecondStep<'_>>) -> Result<Vec<f64>> {
+    /// Λ, Φ and ψ of the last step at θ as one vector: first in fixed units, then standardised by their own variances.
+    fn outputs(&self, theta: &[f64], then: Option<(&SecondStep<'_>, RowScale)>) -> Result<Vec<f64>> {
         let (l, phi, psi) = self.layout.unflatten(theta, &self.psi);
-        let variance: Vec<f64> = (0..psi.len()).map(|j| communality(&l, &phi, j) + psi[j]).collect();
-        let standard = Mat::from_fn(l.nrows(), l.ncols(), |j, k| l[(j, k)] / variance[j].sqrt());
+        let variance: Vec<f64> = communalities(&l, &phi).iter().zip(&psi).map(|(h, v)| h + v).collect();
         let (l, phi) = match then {
-            Some(step) => step(standard.as_ref())?,
-            None => (standard, phi),
+            Some((step, scale)) => self.stepped(&l, &variance, step, scale)?,
+            None => (l, phi),
         };
-        let unit = |j: usize| if given { variance[j].sqrt() } else { 1.0 };
-        let (rows, q) = (l.nrows(), l.ncols());
-        let loadings = (0..q).flat_map(|k| (0..rows).map(move |j| (j, k))).map(|(j, k)| l[(j, k)] * unit(j));
-        let correlations = (0..q).flat_map(|s| (0..q).map(move |r| (r, s))).map(|rs| phi[rs]);
-        let uniquenesses = (0..rows).map(|j| psi[j] / variance[j] * unit(j).powi(2));
-        Ok(loadings.chain(correlations).chain(uniquenesses).collect())
+        let mut out = Vec::new();
+        for units in [&vec![1.0; psi.len()], &variance] {
+            let column = |k: usize| l.col_as_slice(k).iter().zip(units).map(|(l, v)| l / v.sqrt());
+            out.extend((0..l.ncols()).flat_map(column));
+            out.extend((0..phi.ncols()).flat_map(|k| phi.col_as_slice(k)));
+            out.extend(psi.iter().zip(units).map(|(psi, v)| psi / v));
+        }
+        Ok(out)
+    }
+
+    /// What a second step makes of Λ, in the units of Λ.
+    fn stepped(
+        &self,
+        l: &Mat<f64>,
+        variance: &[f64],
+        step: &SecondStep<'_>,
+        scale: RowScale,
+    ) -> Result<(Mat<f64>, Mat<f64>)> {
+        let unit = |j: usize| if scale == RowScale::Given { self.units[j] } else { 1.0 / variance[j].sqrt() };
+        let seen = Mat::from_fn(l.nrows(), l.ncols(), |j, k| l[(j, k)] * unit(j));
+        let (l, phi) = step(seen.as_ref())?;
+        Ok((Mat::from_fn(l.nrows(), l.ncols(), |j, k| l[(j, k)] / unit(j)), phi))
     }
 
     fn shaped(&self, errors: &[f64]) -> StandardErrors {
@@ -205,17 +218,10 @@ fn layout(m: &FactorModel<'_>, identification: &Identification<'_>, fixed: &[usi
 
 /// Under Kaiser's normalisation, every feature has a loading.
 fn check_kaiser(loadings: &Mat<f64>, identification: &Identification<'_>) -> Result<()> {
-    let normalised = matches!(
-        identification,
-        Identification::Orthogonal(_, RowScale::Kaiser) | Identification::Oblique(_, RowScale::Kaiser)
-    );
+    let normalised = identification.rows() == Some(RowScale::Kaiser) && loadings.ncols() > 0;
     let zero = |j: &usize| (0..loadings.ncols()).all(|k| loadings[(*j, k)] == 0.0);
     match (0..loadings.nrows()).find(zero) {
-        Some(j) if normalised && loadings.ncols() > 0 => Err(parameter(
-            "a row of the loadings",
-            &format!("zero (feature {j})"),
-            "not all zero under Kaiser's normalisation",
-        )),
+        Some(j) if normalised => Err(Error::ZeroLoadings { feature: (j, None) }),
         _ => Ok(()),
     }
 }
@@ -231,9 +237,9 @@ struct Spread {
     rows: f64,
     /// Parameters are divided by these so that each has information 1 (K).
     scale: Vec<f64>,
-    /// LLᵀ = I + JᵀJ, scaled.
+    /// LLᵀ = I + EᵀE, scaled.
     factor: Cholesky,
-    /// L⁻¹Jᵀ (K × m) and the factor of its Gram matrix (m × m).
+    /// L⁻¹Eᵀ (K × m) and the factor of its Gram matrix (m × m).
     border: Mat<f64>,
     gram: Cholesky,
 }
@@ -247,7 +253,7 @@ impl Spread {
             (0..border.nrows()).for_each(|i| border[(i, b)] *= scale[b]);
         }
         unit_rows(&mut border);
-        // On the equations' surface JᵀJ adds nothing; off it, it makes the singular I definite.
+        // On the equations' surface EᵀE adds nothing; off it, it makes the singular I definite.
         let added = product(border.transpose(), border.as_ref());
         for b in 0..k {
             (b..k).for_each(|a| information[(a, b)] += added[(a, b)]);
@@ -264,7 +270,7 @@ impl Spread {
         let mut u = Mat::from_fn(slopes.ncols(), slopes.nrows(), |k, o| slopes[(o, k)] * self.scale[k]);
         drop(slopes);
         self.factor.solve_lower(u.as_mut());
-        // The part of L⁻¹g along L⁻¹Jᵀ is not free to vary.
+        // The part of L⁻¹g along L⁻¹Eᵀ is not free to vary.
         let mut along = product(self.border.transpose(), u.as_ref());
         self.gram.solve(along.as_mut());
         let fixed = product(self.border.as_ref(), along.as_ref());

@@ -20,11 +20,11 @@ use crate::rotate::Rotate;
 /// Relative error of a uniqueness that single precision may leave.
 const NOISE_ACCURACY: f64 = 1e-4;
 /// Least uniqueness unless told, and the least that it is lowered to.
-const LOWER: (f64, f64) = (0.005, 5e-9);
+pub(super) const LOWER: (f64, f64) = (0.005, 5e-9);
 /// Starts that are tried where one ends at a bound, when their number is not given.
 const DOUBTFUL_STARTS: usize = 5;
 /// Discrepancies this close are the same optimum.
-const SAME_OPTIMUM: f64 = 1e-6;
+pub(super) const SAME_OPTIMUM: f64 = 1e-6;
 /// Distance of a correlation from ±1 that is rounding.
 const SAME: f64 = 1e-12;
 
@@ -73,14 +73,14 @@ pub struct FactorFit {
 /// ```
 #[derive(Debug, Clone)]
 pub struct FactorAnalysis {
-    factors: usize,
+    pub(super) factors: usize,
     solver: FactorSolver,
-    lower: Option<f64>,
-    starts: Option<usize>,
+    pub(super) lower: Option<f64>,
+    pub(super) starts: Option<usize>,
     memory: usize,
-    tolerance: f64,
-    max_iterations: usize,
-    seed: u64,
+    pub(super) tolerance: f64,
+    pub(super) max_iterations: usize,
+    pub(super) seed: u64,
     rotation: Option<Rotate>,
     threads: Option<usize>,
 }
@@ -241,7 +241,7 @@ impl FactorAnalysis {
         }
     }
 
-    fn search(&self, lower: f64) -> Search {
+    pub(super) fn search(&self, lower: f64) -> Search {
         Search {
             factors: self.factors,
             lower,
@@ -264,15 +264,13 @@ impl FactorAnalysis {
         let p = source.n_features();
         match gather(source, || Pairwise::empty(p), control)?.finish()? {
             Found::Complete(moments) => self.solve_gathered(plan, &moments, source, control),
-            Found::Incomplete(_) => self.solve_incomplete(plan, source, control),
+            // A list of observed cells may turn out to have no holes.
+            Found::Incomplete(cases) if cases.census.missing() == 0 => {
+                let moments = gather(source, || Moments::empty(p), control)?;
+                Ok(Solved { passes: 2, ..self.solve_moments(plan, &moments, control)? })
+            }
+            Found::Incomplete(cases) => self.solve_available(cases, source, control),
         }
-    }
-
-    /// Rows with holes: not yet; the error names the first. (A list of observed cells may turn out to have none.)
-    fn solve_incomplete(&self, plan: Plan, source: &dyn RowSource, control: &Control<'_>) -> Result<Solved> {
-        let p = source.n_features();
-        let moments = gather(source, || Moments::empty(p), control)?;
-        Ok(Solved { passes: 2, ..self.solve_moments(plan, &moments, control)? })
     }
 
     /// After one pass; a second one in double precision when products in single are too coarse.
@@ -306,31 +304,44 @@ impl FactorAnalysis {
         }
         check_different(r.as_ref())?;
         let lower = self.first_bound(plan.solver, r.as_ref())?;
-        let tries = self.best_of(lower, DOUBTFUL_STARTS, |search, start| match plan.solver {
-            Solver::Krylov => krylov_factor::solve(r.as_ref(), search, start, control),
-            Solver::Em => em_factor::solve(r.as_ref(), search, start, control),
-            _ => newton_factor::solve(r.as_ref(), search, start, control),
+        let tries = self.best_of(lower, DOUBTFUL_STARTS, |search, start| {
+            Self::solve_correlations(plan.solver, r.as_ref(), (search, start), control)
         })?;
         let (mean, seen) = (moments.mean().to_vec(), (moments.rows(), moments.weight()));
-        Ok(Solved { plan, tries, mean, deviations, seen, passes: 1, holes: None })
+        let weights = vec![moments.weight(); mean.len()];
+        Ok(Solved { plan, tries, mean, deviations, weights, seen, passes: 1, holes: None })
+    }
+
+    pub(super) fn solve_correlations(
+        solver: Solver,
+        r: MatRef<'_, f64>,
+        (search, start): (&Search, &Start),
+        control: &Control<'_>,
+    ) -> Result<FoundFactors> {
+        match solver {
+            Solver::Krylov => krylov_factor::solve(r, search, start, control),
+            Solver::Em => em_factor::solve(r, search, start, control),
+            _ => newton_factor::solve(r, search, start, control),
+        }
     }
 
     fn solve_rows(&self, plan: Plan, source: &dyn RowSource, control: &Control<'_>) -> Result<Solved> {
         let p = source.n_features();
         let (census, margins) = gather(source, || Survey::empty(p), control)?.finish()?;
         if census.missing() > 0 {
-            return self.solve_incomplete(plan, source, control);
+            return self.solve_filled(census, &margins, source, control);
         }
         Components::Count(self.factors).check_possible(census.rows(), p)?;
         let deviations = deviations(margins.mean(), &margins.variance())?;
         let mut passes = 1;
-        let tries = self.best_of(self.lower.unwrap_or(LOWER.0), 1, |search, start| {
+        let tries = self.best_of(self.usual_bound(), 1, |search, start| {
             let (found, more) = krylov_factor::solve_rows(source, &deviations, search, start, control)?;
             passes += more;
             Ok(found)
         })?;
         let (mean, seen) = (margins.mean().to_vec(), (census.rows(), census.weight()));
-        Ok(Solved { plan, tries, mean, deviations, seen, passes, holes: None })
+        let weights = margins.weight().to_vec();
+        Ok(Solved { plan, tries, mean, deviations, weights, seen, passes, holes: None })
     }
 
     /// The best of some starts: the number asked for, or one, and `doubtful` in all where it ends at a bound or does not converge.
@@ -353,10 +364,15 @@ impl FactorAnalysis {
         Ok(Tries::new(all, lower))
     }
 
+    /// The bound that was asked for, or the default.
+    pub(super) fn usual_bound(&self) -> f64 {
+        self.lower.unwrap_or(LOWER.0)
+    }
+
     /// The bound to begin with: below the default where the other features predict more than q features so well that those would end
     /// there, which saves Newton's method the way.
     fn first_bound(&self, solver: Solver, r: MatRef<'_, f64>) -> Result<f64> {
-        let mut lower = self.lower.unwrap_or(LOWER.0);
+        let mut lower = self.usual_bound();
         if self.lower.is_some() || solver != Solver::Newton {
             return Ok(lower);
         }
@@ -368,7 +384,7 @@ impl FactorAnalysis {
     }
 
     /// From the usual start with the bound that was asked for, or one that leaves at most q features there.
-    fn within_bound(
+    pub(super) fn within_bound(
         &self,
         mut lower: f64,
         run: &mut impl FnMut(&Search, &Start) -> Result<FoundFactors>,
@@ -388,15 +404,18 @@ impl FactorAnalysis {
     }
 
     fn finish(&self, solved: Solved, started: Instant) -> Result<FactorFit> {
-        let Solved { plan, tries, mean, deviations: d, seen: (rows, weight), passes, holes } = solved;
+        let Solved { plan, tries, mean, deviations: d, weights, seen: (rows, weight), passes, holes } =
+            solved;
         let Tries { best, lower, starts, agreeing } = tries;
         let (p, q) = (mean.len(), self.factors);
         let loadings = Mat::from_fn(p, q, |j, k| best.loadings[(j, k)] * d[j]);
         let noise = (0..p).map(|j| best.uniquenesses[j] * d[j] * d[j]).collect();
+        let mean = (0..p).map(|j| mean[j] + best.mean[j] * d[j]).collect();
         let model = LinearGaussian::new(mean, loadings, Noise::Diagonal(noise)).map_err(|_| Error::Scale)?;
         let normal = p as f64 * std::f64::consts::TAU.ln();
         let of_correlations = -0.5 * weight * (normal + best.value);
-        let log_likelihood = of_correlations - weight * d.iter().map(|d| d.ln()).sum::<f64>();
+        let volume: f64 = weights.iter().zip(&d).map(|(w, d)| w * d.ln()).sum();
+        let log_likelihood = of_correlations - volume;
         let (model, rotation) = self.turned(Factors::new(model), &d)?;
         let factor = FactorReport {
             discrepancy: best.discrepancy,
@@ -441,18 +460,19 @@ impl FactorAnalysis {
 }
 
 /// What a solver gives, with what is needed to go back to the scale of the data.
-struct Solved {
-    plan: Plan,
-    tries: Tries,
-    mean: Vec<f64>,
-    deviations: Vec<f64>,
-    seen: (usize, f64), // rows, weight
-    passes: usize,
-    holes: Option<Holes>,
+pub(super) struct Solved {
+    pub(super) plan: Plan,
+    pub(super) tries: Tries,
+    pub(super) mean: Vec<f64>,
+    pub(super) deviations: Vec<f64>,
+    pub(super) weights: Vec<f64>,  // of each feature's cells
+    pub(super) seen: (usize, f64), // rows, weight
+    pub(super) passes: usize,
+    pub(super) holes: Option<Holes>,
 }
 
 /// The best of some starts.
-struct Tries {
+pub(super) struct Tries {
     best: FoundFactors,
     lower: f64,
     starts: usize,
@@ -460,7 +480,7 @@ struct Tries {
 }
 
 impl Tries {
-    fn new(mut all: Vec<FoundFactors>, lower: f64) -> Self {
+    pub(super) fn new(mut all: Vec<FoundFactors>, lower: f64) -> Self {
         let starts = all.len();
         all.sort_by(|a, b| a.value.total_cmp(&b.value));
         let lowest = all[0].value;
@@ -478,7 +498,7 @@ fn most_factors(p: usize) -> usize {
 }
 
 /// Standard deviations; an error names features that have none.
-fn deviations(mean: &[f64], variances: &[f64]) -> Result<Vec<f64>> {
+pub(super) fn deviations(mean: &[f64], variances: &[f64]) -> Result<Vec<f64>> {
     if variances.iter().any(|v| !v.is_finite()) {
         return Err(Error::Scale);
     }

@@ -1,6 +1,7 @@
 //! The front doors: options, checked into a plan, run by an algorithm, giving a model and a report.
 
 mod factor;
+mod factor_incomplete;
 mod factor_plan;
 mod incomplete;
 mod plan;

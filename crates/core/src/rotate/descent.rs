@@ -30,7 +30,7 @@ pub(super) struct End {
     pub(super) converged: bool,
 }
 
-/// Descends from a turn until the projected gradient, per feature, is as short as asked; `None` when the start is singular.
+/// Descends from a turn until the projected gradient, per feature, is as short as asked; `None` when factors fall together.
 ///
 /// The gradient projection of Jennrich \[J01\] \[J02\] \[BJ05\] for orthogonal and oblique turns alike, with the step lengths of Barzilai &
 /// Borwein \[BB88\] in a search that allows the value to rise for a while: it ends at 1e-12 after tens of steps where fixed doubling and
@@ -51,6 +51,9 @@ pub(super) fn descend(
         let Some(next) = search(space, loadings, criterion, &point, level, step) else {
             return Some(End { point, iterations: iteration, converged: false });
         };
+        if next.collapsed {
+            return None;
+        }
         step = barzilai_borwein(&point, &next, iteration);
         let heavier = MEMORY * weight + 1.0;
         level = (MEMORY * weight * level + next.value) / heavier;

@@ -27,8 +27,6 @@ use method::parameter;
 use turn::Space;
 use units::Units;
 
-/// A descent that did not come to rest and has entries of T⁻¹ of this size is on its way to a singular T.
-const COLLAPSING: f64 = 1e3;
 /// Values of the criterion per feature that agree to this belong to one optimum.
 const SAME: f64 = 1e-9;
 
@@ -180,8 +178,7 @@ impl Rotate {
     /// Where each start leads; nowhere when factors fall together.
     fn ends(&self, space: Space, a: MatRef<'_, f64>, criterion: &Criterion) -> Vec<Option<End>> {
         let descent = |k| descend(space, a, criterion, self.start(k, a.ncols()), self.stop);
-        let sound = |end: &End| end.converged || !collapsing(space, end);
-        (0..self.starts).into_par_iter().map(|k| descent(k).filter(sound)).collect()
+        (0..self.starts).into_par_iter().map(descent).collect()
     }
 
     /// The turn that a descent starts from: none, then random ones, each from a stream of its own.
@@ -218,10 +215,6 @@ impl Rotate {
         let criterion = left.squared_norm_l2() * units.whole.powi(2);
         Ok(Rotated { criterion, starts: vec![criterion], agreeing: 1, ..rotated })
     }
-}
-
-fn collapsing(space: Space, end: &End) -> bool {
-    space.inverse(end.point.turn.as_ref()).is_none_or(|t| t.norm_max() > COLLAPSING)
 }
 
 /// The lowest end; among those that are equal up to rounding the first that came to rest.

@@ -42,7 +42,7 @@ pub struct Rotated {
 impl Rotated {
     /// Everything that follows from a turn; `None` when it is singular.
     pub(super) fn new(a: MatRef<'_, f64>, turn: Mat<f64>, space: Space) -> Option<Self> {
-        let pattern = product(a, space.inverse(turn.as_ref())?.transpose());
+        let pattern = product(a, space.sound_inverse(turn.as_ref())?.transpose());
         let (structure, correlation) = match space {
             Space::Orthogonal => (pattern.clone(), Mat::identity(turn.ncols(), turn.ncols())),
             Space::Oblique => (product(a, turn.as_ref()), correlation(&turn)),
@@ -72,10 +72,12 @@ impl Rotated {
         let order = self.order();
         let leading = |j: usize| self.pattern[(leading_entry(self.pattern.col_as_slice(j)), j)];
         let signs: Vec<f64> = order.iter().map(|&j| if leading(j) < 0.0 { -1.0 } else { 1.0 }).collect();
-        let columns = |m: &Mat<f64>| Mat::from_fn(m.nrows(), m.ncols(), |i, j| signs[j] * m[(i, order[j])]);
-        let correlation = columns(&self.correlation);
+        // Adding 0 turns −0 into 0.
+        let columns =
+            |m: &Mat<f64>| Mat::from_fn(m.nrows(), m.ncols(), |i, j| signs[j] * m[(i, order[j])] + 0.0);
+        let half = columns(&self.correlation);
         self.correlation =
-            Mat::from_fn(order.len(), order.len(), |i, j| signs[i] * correlation[(order[i], j)]);
+            Mat::from_fn(order.len(), order.len(), |i, j| signs[i] * half[(order[i], j)] + 0.0);
         (self.turn, self.pattern, self.structure) =
             (columns(&self.turn), columns(&self.pattern), columns(&self.structure));
         self

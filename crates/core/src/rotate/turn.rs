@@ -4,8 +4,8 @@ use super::Method;
 use super::criterion::Criterion;
 use crate::linalg::{Mat, MatRef, inverse, orthonormal_columns, product, unit_columns};
 
-/// T⁻¹ may be so long, compared with that of an orthogonal matrix, before factors are said to have fallen together.
-const LONGEST: f64 = 1e6;
+/// Largest entry of T⁻¹ before factors are said to have fallen together: correlations are then about 0.9999, and ΛΦΛᵀ loses digits.
+const LARGEST: f64 = 100.0;
 
 /// The set of turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,7 @@ pub(super) struct Point {
     pub(super) turn: Mat<f64>,     // T (q × q)
     pub(super) value: f64,         // of the criterion, per feature
     pub(super) gradient: Mat<f64>, // along the space (q × q), per feature
+    pub(super) collapsed: bool,    // whether factors have as good as fallen together
 }
 
 impl Space {
@@ -41,6 +42,7 @@ impl Space {
         turn: Mat<f64>,
     ) -> Option<Point> {
         let inverse = self.inverse(turn.as_ref())?;
+        let collapsed = inverse.norm_max() > LARGEST;
         let pattern = product(loadings, inverse.transpose());
         let (value, slope) = criterion.at(pattern.as_ref());
         let p = loadings.nrows() as f64;
@@ -56,15 +58,20 @@ impl Space {
             turn,
             value: value / p,
             gradient,
+            collapsed,
         })
     }
 
-    /// T⁻¹, unless T is as good as singular.
-    pub(super) fn inverse(self, turn: MatRef<'_, f64>) -> Option<Mat<f64>> {
+    fn inverse(self, turn: MatRef<'_, f64>) -> Option<Mat<f64>> {
         match self {
             Self::Orthogonal => Some(turn.transpose().to_owned()),
-            Self::Oblique => inverse(turn).filter(|t| t.norm_max() < LONGEST),
+            Self::Oblique => inverse(turn),
         }
+    }
+
+    /// T⁻¹, unless factors have fallen together.
+    pub(super) fn sound_inverse(self, turn: MatRef<'_, f64>) -> Option<Mat<f64>> {
+        self.inverse(turn).filter(|t| t.norm_max() <= LARGEST)
     }
 
     /// The part of a direction that stays in the space to first order.

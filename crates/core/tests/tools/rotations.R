@@ -3,7 +3,10 @@
 #     Rscript rotations.R FOLDER > rotations.json        # FOLDER holds the data sets
 #
 # Unrotated maximum-likelihood loadings come from factanal. Rotations are GPArotation's gradient projection with a tolerance of
-# 1e-10 (or as near to it as 5000 steps come) and the best of 1 + 15 starts (found at 1e-4), stats::varimax with a tolerance of 1e-15, stats::promax, and psych's Promax and target.rot.
+# 1e-10 (1e-7 to 1e-9 is what 5000 steps reach) from the best of 1 + 15 starts (found at 1e-4), stats::varimax with a tolerance of
+# 1e-15, stats::promax and psych's Promax of loadings after that varimax (their own stops at 1e-5, which leaves 1e-3 in the result),
+# and psych's target.rot.
+#
 # Needs GPArotation, psych and jsonlite.
 
 suppressMessages({
@@ -74,8 +77,8 @@ rotations <- function(A) {
       `quartimax with kaiser` = gpa(A, "quartimax", FALSE, TRUE),
       `equamax` = gpa(A, "cf", FALSE, args = list(kappa = q / (2 * p))),
       `parsimax` = gpa(A, "cf", FALSE, args = list(kappa = (q - 1) / (p + q - 2))),
-      `promax, stats` = of_promax(promax(A, m = 4)),
-      `promax power 3, psych` = { r <- Promax(A, m = 3); answer(unclass(r$loadings), r$Phi) },
+      `promax, stats` = of_promax(promax(V, m = 4)),
+      `promax power 3, psych` = { r <- Promax(V, m = 3); answer(unclass(r$loadings), r$Phi) },
       `oblimin` = gpa(A, "quartimin", TRUE),
       `oblimin with kaiser` = gpa(A, "quartimin", TRUE, TRUE),
       `oblimin gamma -0.5` = gpa(A, "oblimin", TRUE, args = list(gam = -0.5)),
