@@ -451,3 +451,24 @@ fn features_of_little_noise_are_not_cut_off() {
         assert!(held.report.log_likelihood < fit.report.log_likelihood);
     }
 }
+
+#[test]
+fn a_caller_sees_iterations_and_can_stop() {
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    let x = generated(100, 12, 2, 5);
+    for solver in [FactorSolver::Newton, FactorSolver::Krylov, FactorSolver::Em] {
+        let (seen, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let observer = |event: covary::Event| {
+            if matches!(event, covary::Event::Iteration { .. }) {
+                seen.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        let spec = FactorAnalysis::new(2).solver(solver);
+        let control = covary::Control::new().observer(&observer).cancel(&stop);
+        let fit = spec.fit_with(&x, &control).unwrap();
+        assert!(seen.load(Ordering::Relaxed) >= factor(&fit).iterations, "{solver:?}");
+        assert!(fit.report.trace.windows(2).all(|pair| pair[1] >= pair[0] - 1e-9), "{solver:?}");
+        stop.store(true, Ordering::Relaxed);
+        assert!(matches!(spec.fit_with(&x, &control), Err(Error::Interrupted)), "{solver:?}");
+    }
+}

@@ -60,7 +60,7 @@ pub(super) fn evaluate(
 }
 
 /// Where a search starts; usually Jöreskog's (1 − q/2p)/diag(R⁻¹), or what the principal components leave when R is singular.
-pub(super) fn log_psi(r: MatRef<'_, f64>, search: &Search, start: &Start) -> Result<Vec<f64>> {
+pub(crate) fn log_psi(r: MatRef<'_, f64>, search: &Search, start: &Start) -> Result<Vec<f64>> {
     if let Some(log_psi) = search.unusual(r.nrows(), start) {
         return Ok(log_psi);
     }

@@ -304,7 +304,8 @@ impl FactorAnalysis {
             r[(j, j)] = 1.0;
         }
         check_different(r.as_ref())?;
-        let tries = self.best_of(DOUBTFUL_STARTS, |search, start| {
+        let lower = self.first_bound(plan.solver, r.as_ref())?;
+        let tries = self.best_of(lower, DOUBTFUL_STARTS, |search, start| {
             Self::solve_correlations(plan.solver, r.as_ref(), (search, start), control)
         })?;
         let (mean, seen) = (moments.mean().to_vec(), (moments.rows(), moments.weight()));
@@ -335,7 +336,7 @@ impl FactorAnalysis {
         Components::Count(self.factors).check_possible(census.rows(), p)?;
         let deviations = deviations(margins.mean(), &margins.variance())?;
         let mut passes = 1;
-        let tries = self.best_of(1, |search, start| {
+        let tries = self.best_of(self.usual_bound(), 1, |search, start| {
             let (found, more) = krylov_factor::solve_rows(source, &deviations, search, start, control)?;
             passes += more;
             Ok(found)
@@ -349,10 +350,11 @@ impl FactorAnalysis {
     /// The best of some starts: the number asked for, or one, and `doubtful` in all where it ends at a bound or does not converge.
     fn best_of(
         &self,
+        lower: f64,
         doubtful: usize,
         mut run: impl FnMut(&Search, &Start) -> Result<FoundFactors>,
     ) -> Result<Tries> {
-        let (first, lower) = self.within_bound(&mut run)?;
+        let (first, lower) = self.within_bound(lower, &mut run)?;
         let doubt = !first.heywood.is_empty() || first.stop == Stop::IterationLimit;
         let starts = self.starts.unwrap_or(if doubt { doubtful } else { 1 });
         let mut all = vec![first];
@@ -365,12 +367,31 @@ impl FactorAnalysis {
         Ok(Tries::new(all, lower))
     }
 
+    /// The bound that was asked for, or the default.
+    pub(super) fn usual_bound(&self) -> f64 {
+        self.lower.unwrap_or(LOWER.0)
+    }
+
+    /// The bound to begin with: below the default where the other features predict more than q features so well that those would end
+    /// there, which saves Newton's method the way.
+    fn first_bound(&self, solver: Solver, r: MatRef<'_, f64>) -> Result<f64> {
+        let mut lower = self.usual_bound();
+        if self.lower.is_some() || solver != Solver::Newton {
+            return Ok(lower);
+        }
+        let start = newton_factor::log_psi(r, &self.search(LOWER.1), &Start::Usual)?;
+        while lower > LOWER.1 && start.iter().filter(|x| **x < lower.ln()).count() > self.factors {
+            lower = (lower / 100.0).max(LOWER.1);
+        }
+        Ok(lower)
+    }
+
     /// From the usual start with the bound that was asked for, or one that leaves at most q features there.
     pub(super) fn within_bound(
         &self,
+        mut lower: f64,
         run: &mut impl FnMut(&Search, &Start) -> Result<FoundFactors>,
     ) -> Result<(FoundFactors, f64)> {
-        let mut lower = self.lower.unwrap_or(LOWER.0);
         let mut found = run(&self.search(lower), &Start::Usual)?;
         while self.lower.is_none()
             && found.heywood.len() > self.factors

@@ -88,7 +88,7 @@ impl FactorAnalysis {
         let solver = choose_factor(FactorSolver::Auto, &request)?.plan.solver;
         let mut run =
             |search: &Search, start: &Start| Self::solve_correlations(solver, r, (search, start), control);
-        let (first, lower) = self.within_bound(&mut run)?;
+        let (first, lower) = self.within_bound(self.usual_bound(), &mut run)?;
         let mut found = vec![first];
         for k in 1..self.starts.unwrap_or(STARTS) {
             found.push(run(&self.search(lower), &Start::Random(self.seed.wrapping_add(k as u64)))?);
