@@ -3,14 +3,15 @@
 
 mod common;
 
-use common::{Dense, Rng, close, close_all, close_matrix, eigen, mean_and_covariance, relative, row};
-use covary::Error;
+use common::{Dense, Rng, close, close_all, close_matrix, eigen, relative, row};
 use covary::assess::{
     Adequacy, Assessment, FactorModel, FitIndices, Identification, MOST_PARAMETERS, Rotation, StandardErrors,
     kmo, smc, sphericity, standard_errors,
 };
 use covary::linalg::Mat;
+use covary::model::Factors;
 use covary::rotate::{Method, Rotate};
+use covary::{Error, FactorAnalysis};
 use serde_json::Value;
 
 fn r() -> Value {
@@ -552,25 +553,6 @@ fn what_is_not_determined_is_an_error() {
     assert!(errors(&large, &psi, &[]).unwrap_err().to_string().contains("at most 4000"));
 }
 
-/// Maximum likelihood from a covariance by plain EM, from a start that is near.
-fn em(s: &Mat<f64>, mut l: Mat<f64>, mut psi: Vec<f64>) -> (Mat<f64>, Vec<f64>) {
-    let (p, q) = (l.nrows(), l.ncols());
-    for _ in 0..100 {
-        let sigma = &l * l.transpose();
-        let sigma = Mat::from_fn(p, p, |i, j| sigma[(i, j)] + if i == j { psi[i] } else { 0.0 });
-        let dense = Dense::new(vec![0.0; p], sigma);
-        let columns: Vec<Vec<f64>> = (0..q).map(|k| dense.solve(l.col_as_slice(k))).collect();
-        let beta = Mat::from_fn(q, p, |k, j| columns[k][j]); // ΛᵀΣ⁻¹
-        let bs = &beta * s;
-        let a = &bs * beta.transpose() - &beta * &l;
-        let a = Dense::new(vec![0.0; q], Mat::from_fn(q, q, |i, j| a[(i, j)] + f64::from(u8::from(i == j))));
-        let rows: Vec<Vec<f64>> = (0..p).map(|j| a.solve(bs.col_as_slice(j))).collect();
-        l = Mat::from_fn(p, q, |j, k| rows[j][k]);
-        psi = (0..p).map(|j| s[(j, j)] - (0..q).map(|k| l[(j, k)] * bs[(k, j)]).sum::<f64>()).collect();
-    }
-    (l, psi)
-}
-
 /// Rows drawn again with replacement, fitted and rotated again: their spread is what standard errors promise.
 #[test]
 fn standard_errors_agree_with_the_bootstrap() {
@@ -586,33 +568,37 @@ fn standard_errors_agree_with_the_bootstrap() {
             x[(i, j)] = (0..q).map(|k| truth[(j, k)] * f[k]).sum::<f64>() + 0.6 * rng.normal();
         }
     }
-    let rotation = Rotation { method: &Method::quartimin(), kaiser: false, standardised: true };
-    let outputs = |l: &Mat<f64>, psi: &[f64]| {
-        let theta: Vec<f64> =
-            (0..q).flat_map(|k| l.col_as_slice(k).to_vec()).chain(psi.iter().copied()).collect();
-        rotated_outputs(&theta, p, q, &rotation)
-    };
-    let (_, s) = mean_and_covariance(&x, None);
-    let (l, psi) = em(&s, truth, vec![0.36; p]);
-    let now = outputs(&l, &psi);
-    let loadings = Mat::from_fn(p, q, |j, k| now[j + p * k]);
-    let phi = Mat::from_fn(q, q, |r, s| now[p * q + r + q * s]);
-    let model = FactorModel::new(loadings.as_ref(), Some(phi.as_ref()), &psi).unwrap();
-    let ours = rotation.standard_errors(&model, n as f64, &[]).unwrap();
-    let ours = [flat(&ours.given), flat(&ours.standardised)].concat();
+    for method in [Method::quartimin(), Method::Varimax] {
+        let analysis = FactorAnalysis::new(q).rotation(Rotate::new(method));
+        let fit = analysis.fit(&x).unwrap();
+        let now = outputs(&fit.model);
+        let ours = covary::estimator::standard_errors(&fit.model, &fit.report).unwrap();
+        let ours = [flat(&ours.given), flat(&ours.standardised)].concat();
+        let draws: Vec<Vec<f64>> = (0..500)
+            .map(|_| {
+                let picked: Vec<usize> = (0..n).map(|_| rng.below(n)).collect();
+                let again = Mat::from_fn(n, p, |i, j| x[(picked[i], j)]);
+                aligned(outputs(&analysis.fit(&again).unwrap().model), &now, p, q)
+            })
+            .collect();
+        compare_with_draws(&ours, &draws);
+    }
+}
 
-    let draws: Vec<Vec<f64>> = (0..500)
-        .map(|_| {
-            let picked: Vec<usize> = (0..n).map(|_| rng.below(n)).collect();
-            let again = Mat::from_fn(n, p, |i, j| x[(picked[i], j)]);
-            let (_, s) = mean_and_covariance(&again, None);
-            let (l, psi) = em(&s, l.clone(), psi.clone());
-            aligned(outputs(&l, &psi), &now, p, q)
-        })
-        .collect();
+/// Λ, Φ and ψ on the given and on the standardised scale.
+fn outputs(model: &Factors) -> Vec<f64> {
+    let columns = |m: &Mat<f64>| (0..m.ncols()).flat_map(|k| m.col_as_slice(k).to_vec()).collect::<Vec<_>>();
+    let noises = (0..model.n_features()).map(|j| model.gaussian().noise().of(j)).collect();
+    let given = [columns(model.pattern()), columns(&model.correlation()), noises].concat();
+    let standardised = [columns(&model.standardised_pattern()), columns(&model.correlation())].concat();
+    [given, standardised, model.uniquenesses()].concat()
+}
+
+fn compare_with_draws(ours: &[f64], draws: &[Vec<f64>]) {
+    let count = draws.len() as f64;
     let deviation = |o: usize| {
-        let mean = draws.iter().map(|d| d[o]).sum::<f64>() / 500.0;
-        (draws.iter().map(|d| (d[o] - mean).powi(2)).sum::<f64>() / 499.0).sqrt()
+        let mean = draws.iter().map(|d| d[o]).sum::<f64>() / count;
+        (draws.iter().map(|d| (d[o] - mean).powi(2)).sum::<f64>() / (count - 1.0)).sqrt()
     };
     let ratios: Vec<f64> =
         (0..ours.len()).filter(|&o| ours[o] > 1e-6).map(|o| deviation(o) / ours[o]).collect();

@@ -161,7 +161,6 @@ impl Method {
     }
 
     /// Value and gradient of the criterion at a pattern (p × q), in the pattern's own units; `None` for closed forms.
-    #[cfg_attr(not(test), allow(dead_code, reason = "for standard errors of rotated loadings"))]
     pub(crate) fn gradient(&self, pattern: MatRef<'_, f64>) -> Option<(f64, Mat<f64>)> {
         let units = Units::equal(pattern.nrows(), 1.0);
         Some(Criterion::of(self, pattern.ncols(), &units)?.at(pattern))

@@ -1,12 +1,15 @@
 //! Factor analysis of rows with holes: maximum likelihood of the observed cells, from the optimum of the available cases.
 
-use super::factor::{LOWER, SAME_OPTIMUM, Solved, Tries, deviations};
-use super::factor_plan::{FactorRequest, choose_factor};
-use super::{FactorAnalysis, FactorSolver, Holes, Plan, Solver};
+use super::finish::Solved;
+use super::plan::{FactorRequest, choose_factor};
+use super::solve::deviations;
+use super::starts::{LOWER, SAME_OPTIMUM, Tries};
+use super::{FactorAnalysis, FactorSolver};
 use crate::algorithm::{Components, FoundFactors, Journey, Search, Start, Stop, drive, em, start};
 use crate::control::Control;
 use crate::data::RowSource;
 use crate::error::Result;
+use crate::estimator::{Holes, Plan, Solver};
 use crate::evidence::{AvailableCases, Census, LatentParameters, Margins};
 use crate::linalg::{Mat, MatRef, product, standard_signs, symmetric_eigen};
 

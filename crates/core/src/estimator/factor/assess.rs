@@ -1,11 +1,12 @@
 //! How well fitted factors fit: the indices that tables of factor analyses carry, from what a fit has seen.
 
-use super::factor::Solved;
-use super::{FactorAnalysis, Ppca, Solver};
+use super::FactorAnalysis;
+use super::finish::Solved;
 use crate::assess::{Adequacy, Assessment, FactorModel, FitIndices, Likelihoods};
 use crate::control::Control;
 use crate::data::RowSource;
 use crate::error::Result;
+use crate::estimator::{Ppca, Solver};
 use crate::evidence::Census;
 use crate::linalg::Mat;
 

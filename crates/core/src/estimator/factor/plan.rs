@@ -1,7 +1,8 @@
 //! Which way to the factors, and why: a pure function of the shape of the data and the memory.
 
-use super::{FactorSolver, Plan, Solver};
+use super::FactorSolver;
 use crate::error::{Error, Result};
+use crate::estimator::{Plan, Solver};
 
 /// Features up to which whole decompositions are the fastest way.
 const NEWTON_FEATURES: usize = 200;
