@@ -53,7 +53,8 @@ pub struct FactorFit {
 ///
 /// Minimises the discrepancy $F = \ln|C| + \operatorname{tr}(SC^{-1}) - \ln|S| - p$ of $C = WW^\top + \Psi$ and the covariance S of the data
 /// (divisor n) over log ψ, the loadings being known in closed form for given noise \[J67\]. The scale of features does not matter:
-/// a fit to correlations is the same fit.
+/// a fit to correlations is the same fit. Rows with holes are fitted by maximum likelihood of their observed cells, known as FIML, starting
+/// from the optimum for the correlations of the available cases.
 ///
 /// ```
 /// use covary::FactorAnalysis;
@@ -122,7 +123,8 @@ impl FactorAnalysis {
     }
 
     /// Number of starts, of which the best is kept. By default one, and five where it ends at a bound or does not converge, except
-    /// in passes over the rows.
+    /// in passes over the rows. With holes they are starts of the search on the available cases (five by default), and up to three
+    /// different optima of that are gone on from.
     pub fn starts(mut self, starts: usize) -> Self {
         self.starts = Some(starts);
         self
@@ -134,7 +136,8 @@ impl FactorAnalysis {
         self
     }
 
-    /// Norm of the gradient at which the fit ends; 1e-8 by default.
+    /// When the fit ends; 1e-8 by default. Complete rows: norm of the gradient by log ψ. Rows with holes: nats per row of log-likelihood
+    /// that are left to gain, extrapolated.
     pub fn tolerance(mut self, tolerance: f64) -> Self {
         self.tolerance = tolerance;
         self
