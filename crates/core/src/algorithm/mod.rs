@@ -11,7 +11,7 @@ mod factor_profile;
 pub(crate) mod krylov;
 pub(crate) mod krylov_factor;
 mod maximise;
-mod minka;
+pub(crate) mod minka;
 pub(crate) mod newton_factor;
 mod quasi_newton;
 mod refine;
