@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Plan;
 use crate::algorithm::{Journey, Stop};
+use crate::data::counted_rows;
 use crate::evidence::Census;
 use crate::model::Spectrum;
 
@@ -93,6 +94,9 @@ pub struct Holes {
     /// Pairs of features that no row has both of, so that their covariance rests on the model alone; `None` when that was
     /// not counted.
     pub unseen_pairs: Option<usize>,
+    /// Batches that were each one step of online EM, so that the fit comes near the maximum but is not at it; `None` when the fit is exact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub online_steps: Option<usize>,
 }
 
 impl Holes {
@@ -103,6 +107,7 @@ impl Holes {
             patterns: census.patterns(),
             empty_rows: census.empty_rows(),
             unseen_pairs,
+            online_steps: None,
         }
     }
 
@@ -131,6 +136,11 @@ impl Report {
             trace: journey.trace,
             seconds,
         }
+    }
+
+    /// Number of rows that the weighted rows stand for: one of weight 2 is one written twice. Weights below 1 take none away.
+    pub fn counted_rows(&self) -> usize {
+        counted_rows(self.rows, self.weight)
     }
 
     /// Whether the method ended by itself.
