@@ -19,7 +19,7 @@ fn _covary(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<input::Rows>()?;
     module.add_class::<input::File>()?;
     module.add_class::<fit::Options>()?;
-    module.add_class::<fit::Moments>()?;
+    module.add_class::<fit::Seen>()?;
     module.add_class::<model::Model>()?;
     module.add_function(wrap_pyfunction!(fit::fit, module)?)
 }
