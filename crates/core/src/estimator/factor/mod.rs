@@ -219,7 +219,10 @@ impl FactorAnalysis {
     /// What makes no sense whatever the data.
     fn check(&self, p: usize) -> Result<()> {
         let q = self.factors;
-        Components::Count(q).check()?;
+        if q == 0 {
+            let (name, value) = ("the number of factors", "0".into());
+            return Err(Error::Parameter { name, value, allowed: "at least 1" });
+        }
         if q > most_factors(p) {
             return Err(Error::Factors { requested: q, possible: most_factors(p), features: p });
         }
