@@ -35,7 +35,7 @@ fn one_batch_is_one_em_step_from_the_start() {
     let Noise::Isotropic(noise) = *start.noise() else { panic!("one noise for all") };
     let parameters = LatentParameters::new(start.mean().to_vec(), start.loadings().as_ref(), noise).unwrap();
     let evidence =
-        gather(table(&x), || Latent::empty(Arc::new(parameters.clone())), &Control::new()).unwrap();
+        gather(&table(&x), || Latent::empty(Arc::new(parameters.clone())), &Control::new()).unwrap();
     let expected = em_step(&evidence).unwrap();
 
     let (ppca, mut seen) = (Ppca::new(2).start(start), Online::empty(5));
@@ -75,7 +75,7 @@ fn complete_batches_are_exact_before_holes_and_count_fully_after() {
     for k in 0..3 {
         ppca.take_in(&mut seen, table(&part(&x, 900 * k, 900)), &Control::new()).unwrap();
     }
-    let moments = gather(table(&part(&x, 0, 2700)), || Moments::empty_double(6), &Control::new()).unwrap();
+    let moments = gather(&table(&part(&x, 0, 2700)), || Moments::empty_double(6), &Control::new()).unwrap();
     let (ours, exact) = (ppca.fit_online(&seen).unwrap(), ppca.fit_moments(&moments).unwrap());
     close_matrix(&dense_covariance(&ours.model), &dense_covariance(&exact.model), 1e-11, "complete");
     assert!(ours.report.holes.is_none());
