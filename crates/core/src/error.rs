@@ -25,6 +25,9 @@ impl fmt::Display for Cell {
     }
 }
 
+/// A feature by its position, counted from 0, and its name when that is known.
+pub type Feature = (usize, Option<String>);
+
 /// Everything that can go wrong, whatever the surface.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -88,6 +91,50 @@ pub enum Error {
     /// Every feature is constant.
     #[error("all features are constant, so there is no variance to explain")]
     Constant,
+    /// Some features are constant where each needs a variance.
+    #[error("{} constant, so that factors have nothing to explain there; leave {} out", features_are(.features), if .features.len() == 1 { "it" } else { "them" })]
+    ConstantFeatures {
+        /// Positions, counted from 0, and names when the source knows them.
+        features: Vec<(usize, Option<String>)>,
+    },
+    /// Two features are the same up to scale and sign.
+    #[error("{} the same up to scale and shift (correlation ±1), so that the likelihood of factors has no maximum; leave one of them out", features_are(.features))]
+    SameFeatures {
+        /// Positions, counted from 0, and names when the source knows them: two.
+        features: Vec<(usize, Option<String>)>,
+    },
+    /// More factors than a covariance can tell apart.
+    #[error("{requested} factor(s) of {features} features leave fewer than 0 degrees of freedom; {}", if *.possible == 0 { "factor analysis needs at least 3 features".to_string() } else { format!("ask for at most {possible}") })]
+    Factors {
+        /// Asked for.
+        requested: usize,
+        /// The largest number that leaves degrees of freedom; 0 when none does.
+        possible: usize,
+        /// Features.
+        features: usize,
+    },
+    /// A covariance that is not symmetric.
+    #[error(
+        "the covariance is not symmetric: {value} at row {row}, column {column}, but {mirrored} on the other side of the diagonal"
+    )]
+    Asymmetric {
+        /// Row, counted from 0.
+        row: usize,
+        /// Column, counted from 0.
+        column: usize,
+        /// What stands there.
+        value: f64,
+        /// What stands at the mirrored place.
+        mirrored: f64,
+    },
+    /// A matrix of covariances or correlations that no data can have.
+    #[error(
+        "the covariance is not positive semidefinite: in units of the features' deviations it has the eigenvalue {eigenvalue:e}; no data have such a covariance (one of pairwise available cases may)"
+    )]
+    Indefinite {
+        /// The smallest eigenvalue, of the correlations.
+        eigenvalue: f64,
+    },
     /// The variance cannot be represented in double precision.
     #[error("the variance of the data overflows or underflows double precision; rescale the features")]
     Scale,
@@ -165,6 +212,33 @@ pub enum Error {
         /// The pivot at which the factorisation broke down, counted from 0.
         index: usize,
     },
+    /// A correlation matrix that has no inverse.
+    #[error("the correlation matrix is singular (smallest eigenvalue {eigenvalue:.3e}){}", why_singular(.copies))]
+    Singular {
+        /// Its smallest eigenvalue, 0 up to rounding.
+        eigenvalue: f64,
+        /// Pairs of features that are copies of each other, up to scale and sign.
+        copies: Vec<(Feature, Feature)>,
+    },
+    /// A row of loadings that has no length to be normalised by.
+    #[error(
+        "{} has no loadings, so Kaiser's normalisation cannot give its row length 1; leave it out, or rotate without the normalisation",
+        feature_is(.feature)
+    )]
+    ZeroLoadings {
+        /// Position, counted from 0, and name when the caller knows it.
+        feature: (usize, Option<String>),
+    },
+    /// An oblique rotation in which factors became one, or loadings that span fewer dimensions than they have columns.
+    #[error(
+        "the {rotation} rotation has no answer: factors fall together; ask for fewer factors, or for an orthogonal rotation{hint}"
+    )]
+    Collapsed {
+        /// Name of the rotation.
+        rotation: &'static str,
+        /// What else might help; empty when nothing.
+        hint: &'static str,
+    },
     /// A decomposition did not converge.
     #[error("the {0} did not converge")]
     Decomposition(&'static str),
@@ -229,6 +303,11 @@ pub enum ErrorClass {
     Interrupted,
 }
 
+/// "feature 'a'" or "feature 3".
+fn feature_is((j, name): &(usize, Option<String>)) -> String {
+    name.as_ref().map_or_else(|| format!("feature {j}"), |name| format!("feature '{name}'"))
+}
+
 /// "feature 'a' was" or "features 'a', 'b' and 3 more were".
 fn features_are(features: &[(usize, Option<String>)]) -> String {
     const SHOWN: usize = 8;
@@ -247,6 +326,29 @@ fn features_are(features: &[(usize, Option<String>)]) -> String {
     }
 }
 
+/// What can be told of the reason, and what to do.
+fn why_singular(copies: &[(Feature, Feature)]) -> String {
+    let pair = |(a, b): &(Feature, Feature)| format!("{} = {}", feature_is(a), feature_is(b));
+    match copies {
+        [] => {
+            "; some features are combinations of others, or there are too few rows: leave features out".into()
+        }
+        _ => {
+            let list = shortened(copies.iter().map(pair).collect());
+            format!(": copies of each other are {list}; keep one of each")
+        }
+    }
+}
+
+/// The first few, and how many more.
+fn shortened(mut list: Vec<String>) -> String {
+    const SHOWN: usize = 8;
+    let more = list.len().saturating_sub(SHOWN);
+    list.truncate(SHOWN);
+    let shown = list.join(", ");
+    if more > 0 { format!("{shown} and {more} more") } else { shown }
+}
+
 impl Error {
     /// Wraps the error of a row source.
     pub fn source(class: ErrorClass, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
@@ -259,6 +361,7 @@ impl Error {
             Self::Parameter { .. } | Self::Solver { .. } => ErrorClass::Usage,
             Self::NotPositiveDefinite { .. }
             | Self::Decomposition(_)
+            | Self::Collapsed { .. }
             | Self::NoDensity { .. }
             | Self::ObjectiveFell { .. } => ErrorClass::Numerical,
             Self::Format(_) | Self::Version { .. } => ErrorClass::File,
@@ -275,7 +378,13 @@ impl Error {
             Self::Infinite { cell, .. } | Self::Hole { cell, .. } | Self::DuplicateCell { cell } => {
                 cell.name = name(cell.column);
             }
-            Self::NeverObserved { features } => features.iter_mut().for_each(|(j, n)| *n = name(*j)),
+            Self::ZeroLoadings { feature } => feature.1 = name(feature.0),
+            Self::Singular { copies, .. } => {
+                copies.iter_mut().flat_map(|(a, b)| [a, b]).for_each(|f| f.1 = name(f.0));
+            }
+            Self::NeverObserved { features }
+            | Self::ConstantFeatures { features }
+            | Self::SameFeatures { features } => features.iter_mut().for_each(|(j, n)| *n = name(*j)),
             _ => (),
         }
         self

@@ -21,6 +21,9 @@
 //! | [`algorithm`] | how a model is found: mathematics only, and the one loop |
 //! | [`model`] | what a fitted model is and what can be asked of it |
 //! | [`estimator`] | the front doors: options → plan → algorithm → model and report |
+//! | [`rotate`] | loadings turned so that they can be read |
+//! | [`assess`] | how well a factor model fits, how sure its numbers are, whether data are worth one |
+//! | [`select`] | choosing the number of components |
 //! | [`persist`] | models and evidence as bytes that two languages can read |
 //!
 //! Symbols, once and for all: x is a row of p features, z its q latent variables, W the p × q loadings, μ the mean,
@@ -29,6 +32,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod algorithm;
+pub mod assess;
 mod control;
 pub mod data;
 pub mod error;
@@ -37,6 +41,8 @@ pub mod evidence;
 pub mod linalg;
 pub mod model;
 pub mod persist;
+pub mod rotate;
+pub mod select;
 
 pub use algorithm::Components;
 pub use control::{Control, Event};

@@ -8,43 +8,16 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use common::holes::*;
 use common::*;
 use covary::algorithm::{Stop, em_step};
-use covary::data::{Block, Cells, Observed, Order, Rows, Table};
+use covary::data::{Block, Cells, Order, Rows, Table};
 use covary::error::Error;
 use covary::evidence::{Accumulator, Latent, LatentParameters, gather};
 use covary::linalg::Mat;
 use covary::model::{LinearGaussian, Noise};
 use covary::persist::Portable;
 use covary::{Components, Control, Event, Fit, Pca, Ppca, Solver};
-
-/// The log-likelihood of the observed cells from its definition: a dense marginal normal for every row.
-fn observed_log_likelihood(model: &LinearGaussian, x: &Mat<f64>, weights: Option<&[f64]>) -> f64 {
-    let dense = Dense::of(model);
-    let of_row = |i: usize| {
-        let features: Vec<usize> = (0..x.ncols()).filter(|j| !x[(i, *j)].is_nan()).collect();
-        let cells: Vec<f64> = features.iter().map(|j| x[(i, *j)]).collect();
-        if cells.is_empty() { 0.0 } else { dense.marginal(&features).log_density(&cells) }
-    };
-    (0..x.nrows()).map(|i| weights.map_or(1.0, |w| w[i]) * of_row(i)).sum()
-}
-
-/// Cells at random become holes.
-fn punched(x: &Mat<f64>, share: f64, rng: &mut Rng) -> Mat<f64> {
-    Mat::from_fn(x.nrows(), x.ncols(), |i, j| if rng.uniform() < share { f64::NAN } else { x[(i, j)] })
-}
-
-/// Rows of a random model, with holes.
-fn rows_with_holes(n: usize, p: usize, q: usize, share: f64, seed: u64) -> Mat<f64> {
-    let mut rng = Rng(seed);
-    let truth = random_model(p, q, false, &mut rng);
-    punched(&truth.sample(n, seed), share, &mut rng)
-}
-
-fn observed(x: &Mat<f64>) -> Observed<'static> {
-    let cells = (0..x.nrows()).flat_map(|i| (0..x.ncols()).map(move |j| (i, j, x[(i, j)])));
-    Observed::from_triples(x.nrows(), x.ncols(), cells).unwrap()
-}
 
 #[track_caller]
 fn same_model(a: &Fit<LinearGaussian>, b: &Fit<LinearGaussian>, tolerance: f64, what: &str) {
@@ -75,7 +48,7 @@ fn unflat(v: &[f64], p: usize, q: usize) -> LinearGaussian {
 #[test]
 fn no_direction_leads_up_from_the_optimum() {
     for (n, p, q, share, seed) in [(60, 6, 2, 0.2, 1), (25, 8, 1, 0.4, 2), (200, 5, 3, 0.1, 3)] {
-        let x = rows_with_holes(n, p, q, share, seed);
+        let x = rows_with_holes(n, p, q, share, seed, false);
         let fit = Ppca::new(q).tolerance(1e-12).fit(&x).unwrap();
         assert_eq!(fit.report.plan.solver, Solver::Em);
         let found = observed_log_likelihood(&fit.model, &x, None);
@@ -105,19 +78,8 @@ fn the_optimum_of_an_independent_optimiser() {
     let mut checked = 0;
     for case in reference["results"].as_array().unwrap().iter().filter(|c| c["model"] == "ppca") {
         let text = |key: &str| case[key].as_str().unwrap();
-        let Some(csv) = read_csv(text("file")) else { return };
-        let names: Vec<&str> = text("columns").split(' ').collect();
-        let all = text("columns").ends_with(" columns");
-        let mut x = if all { csv.numbers() } else { csv.columns(|c| names.contains(&c)) };
-        let (p, q) = (case["d"].as_u64().unwrap() as usize, case["q"].as_u64().unwrap() as usize);
-        assert_eq!(x.ncols(), p, "{}", text("set"));
-        for cell in case["removed_cells_flat_row_major"].as_array().into_iter().flatten() {
-            let cell = cell.as_u64().unwrap() as usize;
-            x[(cell / p, cell % p)] = f64::NAN;
-        }
-        if text("scale") == "standardise" {
-            standardise_observed(&mut x);
-        }
+        let Some(x) = incomplete_case(case) else { return };
+        let q = case["q"].as_u64().unwrap() as usize;
         let fit = Ppca::new(q).fit(&x).unwrap();
         let what = (text("set"), text("scale"), q);
         close(
@@ -133,15 +95,6 @@ fn the_optimum_of_an_independent_optimiser() {
         checked += 1;
     }
     assert!(checked >= 8, "{checked} cases");
-}
-
-fn standardise_observed(x: &mut Mat<f64>) {
-    for j in 0..x.ncols() {
-        let seen: Vec<f64> = (0..x.nrows()).map(|i| x[(i, j)]).filter(|v| !v.is_nan()).collect();
-        let mean = seen.iter().sum::<f64>() / seen.len() as f64;
-        let deviation = (seen.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / seen.len() as f64).sqrt();
-        (0..x.nrows()).for_each(|i| x[(i, j)] = (x[(i, j)] - mean) / deviation);
-    }
 }
 
 /// More features than rows: the values of `tests/tools/observed_ml.py` (SciPy's L-BFGS on the dense gradient, two starts).
@@ -201,7 +154,7 @@ fn a_mean_is_recovered_from_what_is_missing_at_random() {
 
 #[test]
 fn the_same_model_from_every_kind_of_source() {
-    let x = rows_with_holes(700, 9, 2, 0.3, 11);
+    let x = rows_with_holes(700, 9, 2, 0.3, 11, false);
     let reference = Ppca::new(2).tolerance(1e-11).fit(&x).unwrap();
     assert_eq!(reference.report.holes.as_ref().unwrap().missing, x_holes(&x));
     let sparse = observed(&x);
@@ -230,7 +183,7 @@ fn x_holes(x: &Mat<f64>) -> u64 {
 
 #[test]
 fn single_precision_cells_are_those_numbers() {
-    let x = narrowed(&rows_with_holes(300, 6, 2, 0.2, 12));
+    let x = narrowed(&rows_with_holes(300, 6, 2, 0.2, 12, false));
     let single = Ppca::new(2).tolerance(1e-11).fit(&x).unwrap();
     let double = Ppca::new(2).tolerance(1e-11).fit(&widened(&x)).unwrap();
     same_model(&single, &double, 1e-7, "single precision");
@@ -238,7 +191,7 @@ fn single_precision_cells_are_those_numbers() {
 
 #[test]
 fn a_weight_is_a_number_of_copies() {
-    let x = rows_with_holes(80, 5, 1, 0.3, 13);
+    let x = rows_with_holes(80, 5, 1, 0.3, 13, false);
     let mut rng = Rng(14);
     let weights: Vec<f64> = (0..80).map(|_| rng.below(4) as f64).collect();
     let copies: Vec<usize> = (0..80).flat_map(|i| vec![i; weights[i] as usize]).collect();
@@ -257,7 +210,7 @@ fn a_weight_is_a_number_of_copies() {
 /// Show 7: bit for bit the same on any number of threads.
 #[test]
 fn threads_do_not_matter() {
-    let x = rows_with_holes(9000, 7, 2, 0.2, 15);
+    let x = rows_with_holes(9000, 7, 2, 0.2, 15, false);
     let sparse = observed(&x);
     let of = |threads: usize| {
         let spec = Ppca::new(2).threads(threads);
@@ -273,7 +226,7 @@ fn threads_do_not_matter() {
 /// Evidence of parts, through bytes, merged anywhere: the passes of a fit by hand.
 #[test]
 fn evidence_of_parts_merges_through_bytes() {
-    let x = rows_with_holes(300, 6, 2, 0.25, 16);
+    let x = rows_with_holes(300, 6, 2, 0.25, 16, false);
     let names: Vec<String> = (0..6).map(|j| format!("f{j}")).collect();
     let (mean, loadings) = (vec![0.0; 6], normal_matrix(6, 2, &mut Rng(1)));
     let common = LatentParameters::new(mean.clone(), loadings.as_ref(), 2.0).unwrap();
@@ -320,7 +273,7 @@ fn passes_by_hand(x: &Mat<f64>, names: &[String], start: LatentParameters) {
 #[test]
 fn the_likelihood_never_falls() {
     for (share, q) in [(0.1, 1), (0.5, 3), (0.7, 2)] {
-        let x = rows_with_holes(400, 12, 3, share, 17);
+        let x = rows_with_holes(400, 12, 3, share, 17, false);
         let fit = Ppca::new(q).fit(&x).unwrap();
         assert!(
             fit.report.trace.windows(2).all(|w| w[1] >= w[0] - 1e-9 * w[0].abs()),
@@ -334,7 +287,7 @@ fn the_likelihood_never_falls() {
 
 #[test]
 fn few_iterations_are_said_and_a_warm_start_goes_on() {
-    let x = rows_with_holes(500, 10, 3, 0.5, 18);
+    let x = rows_with_holes(500, 10, 3, 0.5, 18, false);
     let cold = Ppca::new(3).tolerance(1e-10).fit(&x).unwrap();
     let short = Ppca::new(3).max_iterations(2).fit(&x).unwrap();
     assert_eq!((short.report.stop, short.report.trace.len()), (Stop::IterationLimit, 2));
@@ -348,7 +301,7 @@ fn few_iterations_are_said_and_a_warm_start_goes_on() {
 
 #[test]
 fn a_caller_can_watch_and_stop() {
-    let x = rows_with_holes(600, 12, 4, 0.6, 19);
+    let x = rows_with_holes(600, 12, 4, 0.6, 19, false);
     let flag = AtomicBool::new(false);
     let watch = |event: Event| {
         if let Event::Iteration { number: 3, .. } = event {
@@ -368,7 +321,7 @@ fn a_caller_can_watch_and_stop() {
 /// Where most cells are missing components join one by one; a model of those that were there when it was stopped is usable.
 #[test]
 fn components_that_join_one_by_one() {
-    let x = rows_with_holes(600, 20, 3, 0.7, 5);
+    let x = rows_with_holes(600, 20, 3, 0.7, 5, false);
     let passes = std::sync::Mutex::new(Vec::new());
     let watch = |event: Event| {
         if let Event::Iteration { number, .. } = event {
@@ -400,12 +353,12 @@ fn components_that_join_one_by_one() {
 
 #[test]
 fn wide_data_start_from_filled_rows() {
-    let x = rows_with_holes(150, 300, 2, 0.3, 20); // 300 features of observed cells only are wide
+    let x = rows_with_holes(150, 300, 2, 0.3, 20, false); // 300 features of observed cells only are wide
     let (dense, sparse) = (Ppca::new(2).fit(&x).unwrap(), Ppca::new(2).fit(&observed(&x)).unwrap());
     assert!(dense.report.holes.as_ref().unwrap().unseen_pairs.is_some());
     assert!(sparse.report.holes.as_ref().unwrap().unseen_pairs.is_none());
     same_model(&dense, &sparse, 1e-5, "two starts");
-    let x = rows_with_holes(40, 1100, 2, 0.2, 21);
+    let x = rows_with_holes(40, 1100, 2, 0.2, 21, false);
     let fit = Ppca::new(2).fit(&x).unwrap();
     let densities: f64 = fit.model.log_density(&x).unwrap().iter().sum();
     relative(fit.report.log_likelihood.unwrap(), densities, 1e-10, "wide");
@@ -418,7 +371,7 @@ fn wide_data_start_from_filled_rows() {
 
 #[test]
 fn what_is_missing_is_counted() {
-    let mut x = rows_with_holes(50, 4, 1, 0.0, 22);
+    let mut x = rows_with_holes(50, 4, 1, 0.0, 22, false);
     (0..4).for_each(|j| x[(7, j)] = f64::NAN);
     (0..10).for_each(|i| x[(i + 20, 1)] = f64::NAN);
     (0..50).for_each(|i| if i % 2 == 0 { x[(i, 3)] = f64::NAN } else { x[(i, 2)] = f64::NAN });
@@ -436,7 +389,7 @@ fn what_is_missing_is_counted() {
 
 #[test]
 fn a_feature_that_was_never_observed_is_named() {
-    let mut x = rows_with_holes(50, 4, 1, 0.1, 23);
+    let mut x = rows_with_holes(50, 4, 1, 0.1, 23, false);
     (0..50).for_each(|i| x[(i, 2)] = f64::NAN);
     let names = ["a", "b", "c", "d"].map(String::from).to_vec();
     let dense = Ppca::new(1).fit(table(&x).with_names(names.clone()).unwrap()).unwrap_err();
@@ -464,7 +417,7 @@ fn too_few_cells_for_so_many_components() {
 
 #[test]
 fn bad_cells_and_shapes_are_errors() {
-    let mut x = rows_with_holes(50, 4, 1, 0.2, 24);
+    let mut x = rows_with_holes(50, 4, 1, 0.2, 24, false);
     x[(17, 3)] = f64::NEG_INFINITY;
     let error = Ppca::new(1).fit(&x).unwrap_err();
     assert!(matches!(&error, Error::Infinite { cell, .. } if (cell.row, cell.column) == (17, 3)), "{error}");
@@ -477,7 +430,7 @@ fn bad_cells_and_shapes_are_errors() {
     let narrow = Mat::from_fn(9, 1, |i, _| if i == 3 { f64::NAN } else { i as f64 });
     assert!(Ppca::new(1).fit(&narrow).is_err());
     // Asked for by name, a closed form says what it needs.
-    let y = rows_with_holes(50, 4, 1, 0.2, 25);
+    let y = rows_with_holes(50, 4, 1, 0.2, 25, false);
     for solver in [Solver::Eigen, Solver::Svd, Solver::Dual, Solver::Krylov] {
         assert!(matches!(Ppca::new(1).solver(solver).fit(&y), Err(Error::Hole { .. })), "{}", solver.name());
     }
@@ -486,7 +439,7 @@ fn bad_cells_and_shapes_are_errors() {
 /// Means of 1e8 and scales of 1e±150 change what they must and nothing else.
 #[test]
 fn shifts_and_scales() {
-    let x = rows_with_holes(200, 6, 2, 0.2, 26);
+    let x = rows_with_holes(200, 6, 2, 0.2, 26, false);
     let base = Ppca::new(2).tolerance(1e-11).fit(&x).unwrap();
     let cells = (1200 - x_holes(&x)) as f64;
     let shifted = Mat::from_fn(200, 6, |i, j| x[(i, j)] + 1e8);
@@ -523,7 +476,7 @@ fn rows_in_a_plane_have_no_noise() {
 /// Duplicate rows, a constant feature and features that are never seen together.
 #[test]
 fn odd_but_fair_data() {
-    let x = rows_with_holes(60, 5, 1, 0.2, 28);
+    let x = rows_with_holes(60, 5, 1, 0.2, 28, false);
     let twice = Mat::from_fn(120, 5, |i, j| x[(i / 2, j)]);
     let (a, b) =
         (Ppca::new(1).tolerance(1e-11).fit(&x).unwrap(), Ppca::new(1).tolerance(1e-11).fit(&twice).unwrap());

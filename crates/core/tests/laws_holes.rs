@@ -54,12 +54,7 @@ fn of<A: Accumulator>(empty: A, x: &Mat<f64>, rows: &std::ops::Range<usize>, w: 
 fn cases(pairwise: Pairwise) -> AvailableCases {
     match pairwise.finish().unwrap() {
         Found::Incomplete(cases) => cases,
-        Found::Complete(moments) => AvailableCases {
-            census: covary::evidence::Census::empty(moments.n_features()),
-            mean: moments.mean().to_vec(),
-            covariance: moments.covariance(),
-            unseen_pairs: 0,
-        },
+        Found::Complete(moments) => AvailableCases::from(&moments),
     }
 }
 
@@ -131,7 +126,11 @@ proptest! {
         let counted = (0..n).filter(|i| w[*i] > 0.0);
         let holes: usize = counted.clone().map(|i| row(&x, i).iter().filter(|v| v.is_nan()).count()).sum();
         prop_assert_eq!(sparse.census.missing(), holes as u64);
-        prop_assert_eq!(sparse.census.rows(), counted.count());
+        prop_assert_eq!(sparse.census.rows(), counted.clone().count());
+        for (j, found) in sparse.weights.iter().enumerate() {
+            let expected: f64 = counted.clone().filter(|i| !x[(*i, j)].is_nan()).map(|i| w[i]).sum();
+            relative(*found, expected, 1e-13, "weight of a feature");
+        }
     }
 
     #[test]

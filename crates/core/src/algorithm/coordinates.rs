@@ -90,6 +90,12 @@ impl Coordinates {
         gradient
     }
 
+    /// Euclidean norm of the part of a gradient that is about noise.
+    pub(super) fn norm_of_noises(&self, gradient: &[f64]) -> f64 {
+        let first = gradient.len() - self.least.len();
+        gradient[first..].iter().map(|g| g * g).sum::<f64>().sqrt()
+    }
+
     /// [`Maximised::precondition`] in these coordinates.
     pub(super) fn precondition(&self, maximised: &Maximised<'_>, gradient: &[f64]) -> Vec<f64> {
         let mut inner = gradient.to_vec();

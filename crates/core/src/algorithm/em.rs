@@ -40,6 +40,7 @@ struct Best {
     parameters: Arc<LatentParameters>,
     log_likelihood: f64,
     change: f64,
+    gradient_norm: f64,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -66,6 +67,8 @@ pub(crate) struct Optimum {
     pub(crate) log_likelihood: f64,
     /// Whether the rows lie in the model's plane.
     pub(crate) noiseless: bool,
+    /// Euclidean norm of the gradient of −2ℓ per row by the logarithms of the noise variances.
+    pub(crate) gradient_norm: f64,
 }
 
 impl Em {
@@ -127,18 +130,24 @@ impl Em {
         let slope = |to: &[f64]| -> f64 {
             to.iter().zip(&point).zip(&gradient).map(|((to, from), slope)| (to - from) * slope).sum()
         };
-        let bold = self.propose(&point, &image, &gradient, &maximised)?.filter(|to| slope(to) > 0.0);
+        let method = self.method;
+        let proposed = self.propose(&point, &image, &gradient, &maximised)?;
+        if method == Method::Anderson && proposed.as_deref().is_some_and(|to| slope(to) <= 0.0) {
+            self.method = Method::Newton; // it aims at a saddle
+        }
+        let bold = proposed.filter(|to| slope(to) > 0.0);
         // From here to the maximum of a parabola: half of what the slope promises.
         let left = 0.5 * bold.as_deref().map_or(0.0, slope).max(slope(&image));
         let change = gain.max(left) / evidence.weight();
         let resolution = ROUNDING * log_likelihood.abs() / evidence.weight();
         let noiseless = self.current.noise() <= self.floor;
-        self.best = Some(Best { parameters: Arc::clone(&self.current), log_likelihood, change });
+        let gradient_norm = self.coordinates.norm_of_noises(&gradient) * 2.0 / evidence.weight();
+        let parameters = Arc::clone(&self.current);
+        self.best = Some(Best { parameters, log_likelihood, change, gradient_norm });
         self.current = match &bold {
             Some(to) => Arc::new(self.coordinates.parameters(to)),
             None => Arc::clone(&plain),
         };
-        let method = self.method;
         self.bold = bold.map(|to| Bold { slope: slope(&to), from: point.clone(), to, method, plain });
         let converged = noiseless || change <= self.tolerance.max(resolution);
         Ok(Step { objective: log_likelihood, change, converged })
@@ -184,9 +193,9 @@ impl Algorithm for Em {
     }
 
     fn finish(self) -> Result<Optimum> {
-        let Best { parameters, log_likelihood, .. } = self.best.ok_or(Error::Interrupted)?;
+        let Best { parameters, log_likelihood, gradient_norm, .. } = self.best.ok_or(Error::Interrupted)?;
         let noiseless = parameters.noise() <= self.floor;
         let log_likelihood = if noiseless { f64::INFINITY } else { log_likelihood };
-        Ok(Optimum { parameters, log_likelihood, noiseless })
+        Ok(Optimum { parameters, log_likelihood, noiseless, gradient_norm })
     }
 }

@@ -6,9 +6,13 @@ mod drive;
 pub(crate) mod dual;
 pub(crate) mod eigen;
 pub(crate) mod em;
+pub(crate) mod em_factor;
+mod factor_profile;
 pub(crate) mod krylov;
+pub(crate) mod krylov_factor;
 mod maximise;
-mod minka;
+pub(crate) mod minka;
+pub(crate) mod newton_factor;
 pub(crate) mod online;
 mod quasi_newton;
 mod refine;
@@ -16,6 +20,7 @@ pub(crate) mod start;
 pub(crate) mod svd;
 
 pub use drive::{Algorithm, Journey, Step, Stop, drive};
+pub(crate) use factor_profile::{FoundFactors, Search, Start};
 pub use maximise::em_step;
 
 use crate::error::{Error, Result};

@@ -7,11 +7,15 @@ const DEPTH: usize = 12;
 /// Least curvature of a step, relative to its length and the gradient's change: less is rounding or not concave.
 const LEAST_CURVATURE: f64 = 1e-10;
 
+/// How much longer a step is made along which the slope grows.
+const STRETCH: f64 = 2.0;
+
 /// Past steps with the change of the gradient along them, for a function to be maximised.
 #[derive(Debug, Clone, Default)]
 pub(super) struct QuasiNewton {
     last: Option<(Vec<f64>, Vec<f64>)>, // point and gradient
     past: VecDeque<Pair>,
+    rising: Option<Vec<f64>>, // the last step, when the slope grew along it
 }
 
 #[derive(Debug, Clone)]
@@ -31,9 +35,13 @@ impl QuasiNewton {
 
     /// Where to go from the last point; `None` when the past says nothing yet.
     ///
+    /// Where the slope has grown along the last step there is no maximum to aim at: the step is made again, twice as long.
     /// `precondition` divides by a guess of the second derivatives, which the past corrects.
     pub(super) fn propose(&self, precondition: impl Fn(&[f64]) -> Vec<f64>) -> Option<Vec<f64>> {
         let (point, gradient) = self.last.as_ref()?;
+        if let Some(step) = &self.rising {
+            return Some(point.iter().zip(step).map(|(x, d)| x + STRETCH * d).collect());
+        }
         let latest = self.past.back()?;
         let scale = latest.curvature / dot(&latest.change, &precondition(&latest.change));
         let mut direction = gradient.clone();
@@ -54,7 +62,9 @@ impl QuasiNewton {
 
     fn remember(&mut self, step: Vec<f64>, change: Vec<f64>) {
         let curvature = dot(&step, &change);
-        if curvature > LEAST_CURVATURE * (dot(&step, &step) * dot(&change, &change)).sqrt() {
+        let least = LEAST_CURVATURE * (dot(&step, &step) * dot(&change, &change)).sqrt();
+        self.rising = (curvature < -least).then(|| step.clone());
+        if curvature > least {
             self.past.push_back(Pair { step, change, curvature });
         }
         if self.past.len() > DEPTH {
@@ -97,11 +107,13 @@ mod tests {
     }
 
     #[test]
-    fn a_step_along_which_the_slope_grows_says_nothing() {
+    fn a_step_along_which_the_slope_grows_is_made_again_longer() {
         let mut newton = QuasiNewton::default();
         newton.observe(&[0.0], &[1.0]);
         assert!(newton.propose(<[f64]>::to_vec).is_none());
         newton.observe(&[1.0], &[2.0]);
-        assert!(newton.propose(<[f64]>::to_vec).is_none());
+        assert_eq!(newton.propose(<[f64]>::to_vec), Some(vec![3.0]));
+        newton.observe(&[3.0], &[1.0]);
+        assert_eq!(newton.propose(<[f64]>::to_vec), Some(vec![5.0])); // where a parabola has its top
     }
 }

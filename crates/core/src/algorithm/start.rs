@@ -66,7 +66,7 @@ pub(crate) fn from_filled_rows(
 }
 
 /// The number of components that was asked for, or the largest possible one, if the observed cells support it.
-fn supported(components: Components, census: &Census) -> Result<usize> {
+pub(crate) fn supported(components: Components, census: &Census) -> Result<usize> {
     components.check_possible(census.rows(), census.n_features())?;
     let possible = census.supported_components();
     let requested = components.count().unwrap_or(1);

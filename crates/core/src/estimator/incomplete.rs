@@ -53,12 +53,7 @@ impl<M> Spectral<M> {
         }
         match gather(source, || Pairwise::empty(p), control)?.finish()? {
             Found::Incomplete(cases) => self.fit_available(cases, source, control),
-            Found::Complete(moments) => {
-                let census = Census::complete(p, moments.rows(), moments.weight());
-                let (mean, covariance) = (moments.mean().to_vec(), moments.covariance());
-                let cases = AvailableCases { census, mean, covariance, unseen_pairs: 0 };
-                self.fit_available(cases, source, control)
-            }
+            Found::Complete(moments) => self.fit_available(AvailableCases::from(&moments), source, control),
         }
     }
 

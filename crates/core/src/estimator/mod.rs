@@ -7,8 +7,22 @@ mod plan;
 mod report;
 mod spectral;
 
-pub use factor::{FactorAnalysis, FactorFit, FactorSolver};
+pub use factor::{FactorAnalysis, FactorFit, FactorSolver, standard_errors};
 pub use online::{Batch, Online, Tally};
 pub use plan::{Plan, Request, Solver, choose};
-pub use report::{FactorReport, Fit, Holes, Report};
+pub use report::{FactorReport, Fit, Holes, Report, RotationReport};
 pub use spectral::{FromSpectrum, Pca, Ppca, Spectral};
+
+use crate::error::{Error, Result};
+
+/// Runs on so many threads.
+fn with_threads<T: Send>(threads: Option<usize>, run: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    let Some(threads) = threads else { return run() };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|e| Error::Parameter {
+        name: "the number of threads",
+        value: format!("{threads} ({e})"),
+        allowed: "what the system can start",
+    })?;
+    pool.install(run)
+}

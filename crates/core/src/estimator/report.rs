@@ -4,9 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use super::Plan;
 use crate::algorithm::{Journey, Stop};
+use crate::assess::Assessment;
 use crate::data::counted_rows;
 use crate::evidence::Census;
 use crate::model::Spectrum;
+use crate::rotate::{Rotate, Rotated};
 
 /// A fitted model with its provenance.
 #[derive(Debug, Clone)]
@@ -57,14 +59,13 @@ pub struct Report {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FactorReport {
     /// The discrepancy log |C| + tr(S C⁻¹) − log |S| − p at the optimum, the same for covariances and correlations; `None` when
-    /// S is singular, where it is infinite.
+    /// S is singular, where it is infinite, or was never formed.
     pub discrepancy: Option<f64>,
     /// Degrees of freedom, ((p − q)² − (p + q))/2.
     pub dof: usize,
     /// Total log-likelihood of features divided by their standard deviations: that of the correlation matrix.
     pub correlation_log_likelihood: f64,
-    /// Euclidean norm of the gradient of half the discrepancy's double, log |C| + tr(S C⁻¹), by log ψ, without the features that
-    /// are held at the bound.
+    /// Euclidean norm of the gradient of the discrepancy by log ψ, without the features that are held at the bound.
     pub gradient_norm: f64,
     /// Iterations of the start that won.
     pub iterations: usize,
@@ -78,6 +79,44 @@ pub struct FactorReport {
     pub heywood: Vec<usize>,
     /// Factors of no length: the data hold fewer than were asked for.
     pub unused: usize,
+    /// How the factors were turned; `None` when they were not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rotation: Option<RotationReport>,
+    /// How well the model fits; `None` when no p × p matrix was formed, or the cells that are there do not tell one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assessment: Option<Assessment>,
+}
+
+/// How loadings, on the scale of correlations, were turned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RotationReport {
+    /// Name of the rotation.
+    pub method: String,
+    /// Promax's power, oblimin's γ, geomin's δ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameter: Option<f64>,
+    /// Whether rows of the loadings were brought to length 1 before.
+    pub kaiser: bool,
+    /// Whether the best descent came to rest.
+    pub converged: bool,
+    /// Starts that were tried.
+    pub starts: usize,
+    /// Starts that ended at the same optimum as the best.
+    pub agreeing: usize,
+}
+
+impl RotationReport {
+    /// Of a rotation and what came out.
+    pub fn new(rotate: &Rotate, rotated: &Rotated) -> Self {
+        Self {
+            method: rotate.method().name().into(),
+            parameter: rotate.method().parameter(),
+            kaiser: rotate.is_kaiser(),
+            converged: rotated.converged,
+            starts: rotated.starts.len(),
+            agreeing: rotated.agreeing,
+        }
+    }
 }
 
 /// What a table lacks.

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::time::Instant;
 
 use super::incomplete::Incomplete;
-use super::{Fit, Holes, Plan, Report, Request, Solver, choose};
+use super::{Fit, Holes, Plan, Report, Request, Solver, choose, with_threads};
 use crate::algorithm::{Components, Journey, Stop, dual, eigen, krylov, svd};
 use crate::control::Control;
 use crate::data::{RowSource, Rows};
@@ -150,14 +150,7 @@ impl<M: FromSpectrum> Spectral<M> {
     pub fn fit_with<'a>(&self, rows: impl Into<Rows<'a>>, control: &Control<'_>) -> Result<Fit<M>> {
         let rows = rows.into();
         let source = rows.source();
-        let Some(threads) = self.threads else { return self.run(source, control) };
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-        let pool = pool.map_err(|e| Error::Parameter {
-            name: "the number of threads",
-            value: format!("{threads} ({e})"),
-            allowed: "what the system can start",
-        })?;
-        pool.install(|| self.run(source, control))
+        with_threads(self.threads, || self.run(source, control))
     }
 
     /// Fits moments: no rows are needed.

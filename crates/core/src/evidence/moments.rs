@@ -4,8 +4,11 @@ use super::Accumulator;
 use super::center::Center;
 use super::shifted::{for_each_block, provisional_mean, provisional_unit};
 use crate::data::{Cells, Chunk, Real};
-use crate::error::{Error, Result};
-use crate::linalg::{Mat, MatRef, lower_crossproduct, mirror_lower};
+use crate::error::{Cell, Error, Result};
+use crate::linalg::{Mat, MatRef, lower_crossproduct, mirror_lower, symmetric_eigen};
+
+/// How far a given covariance may be from symmetric and semidefinite, in units of the features' deviations.
+const SYMMETRY: f64 = 1e-10;
 
 /// First and second moments of weighted rows.
 ///
@@ -57,6 +60,31 @@ impl Moments {
             return Err(Error::Format("moments that no rows can have".into()));
         }
         Ok(Self { center: Center { rows, weight, mean }, scatter, single: false, double_only: false })
+    }
+
+    /// As if `rows` rows had this covariance (divisor n) and mean, 0 when it is not known: for fits where no rows are at hand.
+    ///
+    /// # Errors
+    /// When the matrix is not square, finite, symmetric up to rounding and positive semidefinite with a positive diagonal, or the
+    /// mean does not fit to it.
+    pub fn from_covariance(covariance: MatRef<'_, f64>, mean: Option<&[f64]>, rows: usize) -> Result<Self> {
+        let p = covariance.nrows();
+        if covariance.ncols() != p {
+            let (expected, found) = (p, covariance.ncols());
+            return Err(Error::Length { what: "columns of the covariance", expected, found });
+        }
+        if rows == 0 {
+            return Err(Error::NoRows);
+        }
+        let mean = mean.map_or_else(|| vec![0.0; p], <[f64]>::to_vec);
+        if mean.len() != p {
+            return Err(Error::Length { what: "means", expected: p, found: mean.len() });
+        }
+        check_covariance(covariance)?;
+        let n = rows as f64;
+        let half = |i: usize, j: usize| 0.5 * n * covariance[(i, j)] + 0.5 * n * covariance[(j, i)];
+        let moments = Self::from_parts(rows, n, mean, Mat::from_fn(p, p, half));
+        moments.map_err(|_| Error::Scale)
     }
 
     /// Number of features.
@@ -209,6 +237,40 @@ impl SingleProducts {
             arch.dispatch(|| to.iter_mut().zip(from).for_each(|(t, f)| *t += f64::from(*f) * square));
         }
         self.rows = 0;
+    }
+}
+
+/// Finite, positive on the diagonal, symmetric and semidefinite, up to rounding.
+fn check_covariance(covariance: MatRef<'_, f64>) -> Result<()> {
+    let p = covariance.nrows();
+    let places = || (0..p).flat_map(|j| (0..p).map(move |i| (i, j)));
+    let cell = |(row, column): (usize, usize)| Cell { row, column, name: None };
+    if let Some(place) = places().find(|ij| !covariance[*ij].is_finite()) {
+        let value = covariance[place];
+        let (cell, operation) = (cell(place), "a fit to a covariance");
+        return Err(if value.is_nan() {
+            Error::Hole { cell, operation }
+        } else {
+            Error::Infinite { value, cell }
+        });
+    }
+    let deviation: Vec<f64> = (0..p).map(|j| covariance[(j, j)].max(0.0).sqrt()).collect();
+    if let Some(j) = (0..p).find(|j| deviation[*j] <= 0.0) {
+        let (name, value) = ("a variance on the diagonal", format!("{} at {j}", covariance[(j, j)]));
+        return Err(Error::Parameter { name, value, allowed: "positive" });
+    }
+    let correlation = |i: usize, j: usize| covariance[(i, j)] / deviation[i] / deviation[j];
+    let skew = |(i, j): &(usize, usize)| (correlation(*i, *j) - correlation(*j, *i)).abs() > SYMMETRY;
+    if let Some((row, column)) = places().find(skew) {
+        let (value, mirrored) = (covariance[(row, column)], covariance[(column, row)]);
+        return Err(Error::Asymmetric { row, column, value, mirrored });
+    }
+    let values = symmetric_eigen(Mat::from_fn(p, p, correlation).as_ref())?.values;
+    match values.last() {
+        Some(eigenvalue) if *eigenvalue < -SYMMETRY * p as f64 => {
+            Err(Error::Indefinite { eigenvalue: *eigenvalue })
+        }
+        _ => Ok(()),
     }
 }
 

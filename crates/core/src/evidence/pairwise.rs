@@ -36,6 +36,8 @@ pub enum Found {
 pub struct AvailableCases {
     /// What was there.
     pub census: Census,
+    /// Total weight of the observed cells of each feature.
+    pub weights: Vec<f64>,
     /// Mean of the observed cells of each feature.
     pub mean: Vec<f64>,
     /// Covariance of each pair of features over the rows that have both, 0 where there are none; not always positive
@@ -43,6 +45,20 @@ pub struct AvailableCases {
     pub covariance: Mat<f64>,
     /// Pairs of features that no row has both of.
     pub unseen_pairs: usize,
+}
+
+impl From<&Moments> for AvailableCases {
+    /// Without holes.
+    fn from(moments: &Moments) -> Self {
+        let (p, weight) = (moments.n_features(), moments.weight());
+        Self {
+            census: Census::complete(p, moments.rows(), weight),
+            weights: vec![weight; p],
+            mean: moments.mean().to_vec(),
+            covariance: moments.covariance(),
+            unseen_pairs: 0,
+        }
+    }
 }
 
 impl Pairwise {
@@ -270,7 +286,8 @@ impl Pairs {
         }
         mirror_lower(&mut covariance);
         let mean = self.shift.iter().zip(&offset).map(|(s, d)| s + d).collect();
-        Ok(AvailableCases { census, mean, covariance, unseen_pairs })
+        let weights = (0..p).map(|j| self.counts[(j, j)]).collect();
+        Ok(AvailableCases { census, weights, mean, covariance, unseen_pairs })
     }
 }
 

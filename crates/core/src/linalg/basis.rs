@@ -11,12 +11,17 @@ const NEGLIGIBLE: f64 = 1e-8;
 pub(crate) fn standard_signs(vectors: &mut Mat<f64>) {
     for j in 0..vectors.ncols() {
         let column = vectors.col_as_slice_mut(j);
-        // A tie is a tie up to rounding: solvers must agree on the sign.
-        let larger = |best: f64, x: &f64| if x.abs() > best.abs() * (1.0 + 1e-10) { *x } else { best };
-        if column.iter().fold(0.0, larger) < 0.0 {
+        if !column.is_empty() && column[leading_entry(column)] < 0.0 {
             column.iter_mut().for_each(|x| *x = -*x);
         }
     }
+}
+
+/// Where the entry of largest magnitude stands, the first on ties; 0 when there is none.
+pub(crate) fn leading_entry(column: &[f64]) -> usize {
+    // A tie is a tie up to rounding: solvers must agree on the sign.
+    let larger = |i: usize, best: usize| column[i].abs() > column[best].abs() * (1.0 + 1e-10);
+    (0..column.len()).fold(0, |best, i| if larger(i, best) { i } else { best })
 }
 
 /// Replaces the columns from `rank` on by unit vectors orthogonal to all before them.
@@ -65,15 +70,20 @@ pub(super) fn orthonormalise(vectors: &mut Mat<f64>, j: usize) -> bool {
     true
 }
 
-/// Makes all columns orthonormal, in order; columns that are so already, up to rounding, only get unit length.
-pub(crate) fn orthonormal_columns(mut vectors: Mat<f64>) -> Mat<f64> {
-    for j in 0..vectors.ncols() {
-        let mut v = vectors.col_mut(j);
+/// Gives all columns length 1, save those that are zero.
+pub(crate) fn unit_columns(mut vectors: Mat<f64>) -> Mat<f64> {
+    for mut v in vectors.col_iter_mut() {
         let norm = v.norm_l2();
         if norm > 0.0 {
             zip!(&mut v).for_each(|unzip!(x)| *x /= norm);
         }
     }
+    vectors
+}
+
+/// Makes all columns orthonormal, in order; columns that are so already, up to rounding, only get unit length.
+pub(crate) fn orthonormal_columns(vectors: Mat<f64>) -> Mat<f64> {
+    let mut vectors = unit_columns(vectors);
     if orthonormality_error(vectors.as_ref()) > 1e-14 {
         (0..vectors.ncols()).for_each(|j| {
             orthonormalise(&mut vectors, j);

@@ -30,6 +30,7 @@ pub(crate) struct BlockKrylov {
     image: Mat<f64>,     // A Q (n × m)
     projected: Mat<f64>, // T = QᵀAQ (m × m)
     next: Mat<f64>,      // the block to be multiplied (n × b)
+    ritz: Mat<f64>,      // all Ritz vectors that a block holds (n × b)
     found: Option<Eigen>,
     best: f64,    // smallest residual so far
     stale: usize, // steps since it fell
@@ -63,10 +64,24 @@ impl BlockKrylov {
             basis: empty.clone(),
             image: empty,
             projected: Mat::zeros(0, 0),
+            ritz: Mat::zeros(n, 0),
             found: None,
             best: f64::INFINITY,
             stale: 0,
         }
+    }
+
+    /// Starts from the Ritz vectors of a neighbouring matrix, `wanted` or more.
+    pub(crate) fn starting_from(mut self, ritz: &Mat<f64>) -> Self {
+        if ritz.ncols() > 0 {
+            self.next = orthonormal_outside(ritz, self.basis.as_ref());
+        }
+        self
+    }
+
+    /// The Ritz vectors of the last step: where a neighbouring matrix may start.
+    pub(crate) fn ritz(&self) -> &Mat<f64> {
+        &self.ritz
     }
 
     /// Counts a pair as found at another residual.
@@ -107,6 +122,7 @@ impl BlockKrylov {
         let step = self.judge(&small.values, &residual);
         self.plan_next(&small.values[..keep], &ritz, ritz_image, &residual, step.done);
         let wanted = self.wanted.min(keep);
+        self.ritz = ritz.subcols(0, keep).to_owned();
         self.found = Some(Eigen {
             values: small.values[..wanted].to_vec(),
             vectors: ritz.subcols(0, wanted).to_owned(),

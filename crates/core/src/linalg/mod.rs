@@ -9,12 +9,15 @@ mod eigen;
 mod krylov;
 mod lanes;
 mod latent;
+mod square;
 mod svd;
 
 use faer::linalg::matmul::triangular::{BlockStructure, matmul as triangular_matmul};
 use faer::{Accum, Par};
 
-pub(crate) use basis::{complete_basis, orthonormal_columns, orthonormality_error, standard_signs};
+pub(crate) use basis::{
+    complete_basis, leading_entry, orthonormal_columns, orthonormality_error, standard_signs, unit_columns,
+};
 pub(crate) use cholesky::Cholesky;
 pub use eigen::Eigen;
 pub(crate) use eigen::symmetric_eigen;
@@ -24,6 +27,7 @@ pub use faer::{Mat, MatMut, MatRef};
 pub(crate) use krylov::{BlockKrylov, leading_eigen};
 pub(crate) use lanes::{Lanes, packed, packed_len, pair_products};
 pub(crate) use latent::LatentFactor;
+pub(crate) use square::{inverse, nearest_orthogonal};
 pub(crate) use svd::right_singular;
 
 /// Tasks into which whole-matrix work is split, whatever the number of threads.

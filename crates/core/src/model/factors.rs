@@ -3,12 +3,12 @@
 use super::{LatentCovariance, LinearGaussian, Posterior};
 use crate::data::Rows;
 use crate::error::{Error, Result};
-use crate::linalg::{Cholesky, Mat, MatRef, column_norm, mirror_lower, product};
+use crate::linalg::{Mat, MatRef, column_norm, inverse, mirror_lower, product};
 
 /// How far the length of a column of a turn may be from 1.
 const UNIT: f64 = 1e-8;
-/// Smallest pivot of the factor of Φ: below, factors are so nearly dependent that loadings on them mean nothing.
-const PIVOT: f64 = 1e-6;
+/// Largest entry of T⁻¹: above, factors are so nearly dependent that loadings on them mean nothing.
+const LARGEST: f64 = 1e6;
 
 /// How factor scores are estimated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -219,32 +219,16 @@ impl Turned {
             let (name, value) = ("the length of a column of the turn", l.to_string());
             return Err(Error::Parameter { name, value, allowed: "1, so that factors have unit variance" });
         }
-        let mut correlation = product(turn.transpose(), turn.as_ref());
-        mirror_lower(&mut correlation);
-        (0..q).for_each(|k| correlation[(k, k)] = 1.0);
-        let factor = Cholesky::new(correlation.clone(), "the correlation of the factors");
-        let Some(factor) = factor.ok().filter(|l| l.smallest_pivot() > PIVOT) else {
+        let Some(inverse) = inverse(turn.as_ref()).filter(|t| t.norm_max() < LARGEST) else {
             let (name, value) = ("the turn", "singular".into());
             return Err(Error::Parameter { name, value, allowed: "a matrix with independent columns" });
         };
-        let pattern = pattern(gaussian.loadings(), &turn, &factor);
+        let mut correlation = product(turn.transpose(), turn.as_ref());
+        mirror_lower(&mut correlation);
+        (0..q).for_each(|k| correlation[(k, k)] = 1.0);
+        let pattern = product(gaussian.loadings().as_ref(), inverse.transpose());
         Ok(Self { turn, correlation, pattern })
     }
-}
-
-/// W T⁻ᵀ, from T⁻¹ = Φ⁻¹Tᵀ and once more for what that leaves.
-fn pattern(w: &Mat<f64>, turn: &Mat<f64>, factor: &Cholesky) -> Mat<f64> {
-    let solved = |right: MatRef<'_, f64>| {
-        let mut x = product(turn.transpose(), right); // (q × p)
-        factor.solve(x.as_mut());
-        x
-    };
-    let mut x = solved(w.transpose());
-    for _ in 0..2 {
-        let left = w.transpose().to_owned() - product(turn.as_ref(), x.as_ref());
-        x += solved(left.as_ref());
-    }
-    x.transpose().to_owned()
 }
 
 /// TᵀCT, exactly symmetric.

@@ -20,6 +20,8 @@ use covary::linalg::{Mat, MatRef};
 use covary::model::{LinearGaussian, Noise};
 use faer::Side;
 
+pub mod holes;
+
 pub const LN_2PI: f64 = 1.837_877_066_409_345_5;
 
 // ---------------------------------------------------------------------------------------------- random numbers

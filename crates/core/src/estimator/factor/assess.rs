@@ -1,0 +1,88 @@
+//! How well fitted factors fit: the indices that tables of factor analyses carry, from what a fit has seen.
+
+use super::FactorAnalysis;
+use super::finish::Solved;
+use crate::assess::{Adequacy, Assessment, FactorModel, FitIndices, Likelihoods};
+use crate::control::Control;
+use crate::data::RowSource;
+use crate::error::Result;
+use crate::estimator::{Ppca, Solver};
+use crate::evidence::Census;
+use crate::linalg::Mat;
+
+/// Features up to which the best of all covariances is worth looking for when there are holes: it is a fit of p − 1 components.
+const SATURATED_FEATURES: usize = 60;
+
+/// What a model is compared with.
+pub(super) enum Yardstick {
+    /// The correlations of complete rows (p × p).
+    Correlations(Mat<f64>),
+    /// Correlations and log-likelihood of the best of all covariances for rows with holes.
+    Saturated(Mat<f64>, f64),
+    /// No p × p matrix was formed, or the cells do not tell one.
+    Nothing,
+}
+
+impl FactorAnalysis {
+    /// The best of all covariances: PPCA with p − 1 components, since any covariance is W Wᵀ + σ² I with σ² its smallest eigenvalue.
+    pub(super) fn saturated(
+        &self,
+        census: &Census,
+        deviations: &[f64],
+        source: &dyn RowSource,
+        control: &Control<'_>,
+    ) -> Result<(Yardstick, usize)> {
+        let p = deviations.len();
+        if p > SATURATED_FEATURES || census.supported_components() < p - 1 || control.is_cancelled() {
+            return Ok((Yardstick::Nothing, 0));
+        }
+        let ppca =
+            Ppca::new(p - 1).solver(Solver::Em).max_iterations(self.max_iterations).tolerance(self.tolerance);
+        let fit = ppca.fit_with(source, control)?;
+        let covariance = fit.model.covariance();
+        let scaled = |i: usize, j: usize| covariance[(i, j)] / deviations[i] / deviations[j];
+        let found = fit.report.log_likelihood.filter(|_| fit.report.converged());
+        let yardstick =
+            found.map_or(Yardstick::Nothing, |ell| Yardstick::Saturated(Mat::from_fn(p, p, scaled), ell));
+        Ok((yardstick, fit.report.passes))
+    }
+}
+
+impl Solved {
+    /// Log-likelihood of the features divided by their deviations, and as they are.
+    pub(super) fn log_likelihoods(&self) -> (f64, f64) {
+        let normal = self.mean.len() as f64 * std::f64::consts::TAU.ln();
+        let of_correlations = -0.5 * self.seen.1 * (normal + self.tries.best.value);
+        let volume: f64 = self.weights.iter().zip(&self.deviations).map(|(w, d)| w * d.ln()).sum();
+        (of_correlations, of_correlations - volume)
+    }
+
+    /// Of the best of the tries, whose log-likelihood in the units of the data is given.
+    pub(super) fn assessment(&self, log_likelihood: f64) -> Result<Option<Assessment>> {
+        let best = &self.tries.best;
+        let model = FactorModel::new(best.loadings.as_ref(), None, &best.uniquenesses)?;
+        let rows = self.seen.1;
+        let (matrix, fit) = match &self.yardstick {
+            Yardstick::Nothing => return Ok(None),
+            Yardstick::Correlations(r) => {
+                (r, FitIndices::of(r.as_ref(), Some(rows), &model, Some(log_likelihood))?)
+            }
+            Yardstick::Saturated(r, saturated) => {
+                let independent = self.independent_log_likelihood();
+                let likelihoods = Likelihoods { model: log_likelihood, saturated: *saturated, independent };
+                (r, FitIndices::of_incomplete(r.as_ref(), rows, &model, likelihoods)?)
+            }
+        };
+        Ok(Some(Assessment {
+            fit,
+            adequacy: Adequacy::of(matrix.as_ref(), Some(rows)).ok(),
+            precision: None,
+        }))
+    }
+
+    /// Of features that have nothing to do with each other.
+    fn independent_log_likelihood(&self) -> f64 {
+        let of = |(w, d): (&f64, &f64)| -0.5 * w * (std::f64::consts::TAU.ln() + 2.0 * d.ln() + 1.0);
+        self.weights.iter().zip(&self.deviations).map(of).sum()
+    }
+}

@@ -1,0 +1,79 @@
+//! From what a solver has found to a model in the units of the data, turned as asked, and a report.
+
+use std::time::Instant;
+
+use super::assess::Yardstick;
+use super::starts::Tries;
+use super::{FactorAnalysis, FactorFit};
+use crate::error::{Error, Result};
+use crate::estimator::{FactorReport, Holes, Plan, Report, RotationReport};
+use crate::linalg::Mat;
+use crate::model::{Factors, LinearGaussian, Noise};
+
+/// What a solver gives, with what is needed to go back to the scale of the data.
+pub(super) struct Solved {
+    pub(super) plan: Plan,
+    pub(super) tries: Tries,
+    pub(super) mean: Vec<f64>,
+    pub(super) deviations: Vec<f64>,
+    pub(super) weights: Vec<f64>,  // of each feature's cells
+    pub(super) seen: (usize, f64), // rows, weight
+    pub(super) passes: usize,
+    pub(super) holes: Option<Holes>,
+    pub(super) yardstick: Yardstick,
+}
+
+impl FactorAnalysis {
+    pub(super) fn finish(&self, solved: Solved, started: Instant) -> Result<FactorFit> {
+        let (of_correlations, log_likelihood) = solved.log_likelihoods();
+        let assessment = solved.assessment(log_likelihood)?;
+        let Solved { plan, tries, mean, deviations: d, seen: (rows, weight), passes, holes, .. } = solved;
+        let Tries { best, lower, starts, agreeing } = tries;
+        let (p, q) = (mean.len(), self.factors);
+        let loadings = Mat::from_fn(p, q, |j, k| best.loadings[(j, k)] * d[j]);
+        let noise = (0..p).map(|j| best.uniquenesses[j] * d[j] * d[j]).collect();
+        let mean = (0..p).map(|j| mean[j] + best.mean[j] * d[j]).collect();
+        let model = LinearGaussian::new(mean, loadings, Noise::Diagonal(noise)).map_err(|_| Error::Scale)?;
+        let (model, rotation) = self.turned(Factors::new(model), &d)?;
+        let factor = FactorReport {
+            discrepancy: best.discrepancy,
+            dof: ((p - q).pow(2) - (p + q)) / 2,
+            correlation_log_likelihood: of_correlations,
+            gradient_norm: best.gradient_norm,
+            iterations: best.trace.len(),
+            starts,
+            agreeing,
+            lower,
+            heywood: best.heywood,
+            unused: best.unused,
+            rotation,
+            assessment,
+        };
+        let report = Report {
+            plan,
+            rows,
+            weight,
+            features: p,
+            components: q,
+            log_likelihood: Some(log_likelihood),
+            total_variance: d.iter().map(|d| d * d).sum(),
+            holes,
+            factor: Some(factor),
+            stop: best.stop,
+            passes,
+            trace: best.trace,
+            seconds: started.elapsed().as_secs_f64(),
+        };
+        Ok(FactorFit { model, report })
+    }
+
+    /// The factors turned as asked; their loadings W in units of the deviations are what the rotation sees.
+    fn turned(&self, model: Factors, deviations: &[f64]) -> Result<(Factors, Option<RotationReport>)> {
+        let Some(rotate) = &self.rotation else { return Ok((model, None)) };
+        let w = model.gaussian().loadings();
+        let standard = Mat::from_fn(w.nrows(), w.ncols(), |j, k| w[(j, k)] / deviations[j]);
+        let rotated = rotate.run(standard.as_ref())?;
+        let report = RotationReport::new(rotate, &rotated);
+        Ok((model.with_turn(rotated.turn)?, Some(report)))
+    }
+}
