@@ -270,7 +270,7 @@ class LinearGaussianEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         """
         model = self._fitted()
         single = is_single(Z)
-        Z = check_array(Z, dtype=np.float64, ensure_all_finite=False, input_name="Z")
+        Z = check_array(Z, dtype=np.float64, ensure_all_finite=False, ensure_min_features=0, input_name="Z")
         return model.inverse_transform(Z, self._whitens(), single, self.n_threads)
 
     def posterior(self, X):
