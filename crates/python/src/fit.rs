@@ -14,6 +14,7 @@ use pyo3::types::PyBytes;
 
 use crate::door::{Manner, run};
 use crate::errors::exception;
+use crate::factor::FactorOptions;
 use crate::input::{Held, Rows};
 use crate::model::Model;
 
@@ -99,6 +100,43 @@ impl Options {
         Manner { threads: self.threads, progress }
     }
 
+    /// Fits rows, within memory and with threads where they are limited.
+    fn fit(
+        &self,
+        source: &dyn RowSource,
+        limits: (Option<usize>, Option<usize>),
+        control: &Control<'_>,
+        names: Option<Vec<String>>,
+    ) -> covary::Result<SavedModel> {
+        match self.kind {
+            Kind::Ppca => {
+                self.finish(self.limited::<LinearGaussian>(limits).fit_with(source, control), names)
+            }
+            Kind::Pca => {
+                self.finish(self.limited::<PrincipalComponents>(limits).fit_with(source, control), names)
+            }
+        }
+    }
+
+    fn limited<M: FromSpectrum>(&self, (memory, threads): (Option<usize>, Option<usize>)) -> Spectral<M> {
+        let mut estimator = self.estimator();
+        if let Some(memory) = memory {
+            estimator = estimator.memory(memory);
+        }
+        if let Some(threads) = threads {
+            estimator = estimator.threads(threads);
+        }
+        estimator
+    }
+
+    /// Fits moments.
+    fn fit_moments(&self, evidence: &Evidence, names: Option<Vec<String>>) -> covary::Result<SavedModel> {
+        match self.kind {
+            Kind::Ppca => self.finish(self.estimator::<LinearGaussian>().fit_moments(evidence), names),
+            Kind::Pca => self.finish(self.estimator::<PrincipalComponents>().fit_moments(evidence), names),
+        }
+    }
+
     /// The fit, as it would stand in a file.
     fn finish<M: Into<AnyModel>>(
         &self,
@@ -117,48 +155,80 @@ impl Options {
     }
 }
 
+/// Options of either kind.
+#[derive(FromPyObject)]
+pub(crate) enum AnyOptions<'py> {
+    Spectral(PyRef<'py, Options>),
+    Factors(PyRef<'py, FactorOptions>),
+}
+
+impl AnyOptions<'_> {
+    fn manner(&self, progress: Option<Py<PyAny>>) -> Manner {
+        match self {
+            Self::Spectral(options) => options.manner(progress),
+            Self::Factors(options) => options.manner(progress),
+        }
+    }
+
+    /// What can leave the interpreter.
+    fn recipe(&self) -> Recipe {
+        match self {
+            Self::Spectral(options) => Recipe::Spectral((*options).clone()),
+            Self::Factors(options) => Recipe::Factors((*options).clone()),
+        }
+    }
+}
+
+enum Recipe {
+    Spectral(Options),
+    Factors(FactorOptions),
+}
+
+impl Recipe {
+    fn fit_moments(&self, evidence: &Evidence, names: Option<Vec<String>>) -> covary::Result<SavedModel> {
+        match self {
+            Self::Spectral(options) => options.fit_moments(evidence, names),
+            Self::Factors(options) => options.fit_moments(evidence, names),
+        }
+    }
+}
+
 /// Fits rows.
 #[pyfunction]
 #[pyo3(signature = (rows, options, progress=None))]
 pub(crate) fn fit(
     py: Python<'_>,
     rows: &Rows,
-    options: &Options,
+    options: AnyOptions<'_>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Model> {
-    let job = Job { held: Arc::clone(&rows.held), budget: rows.budget, options: options.clone() };
+    let job = Job { held: Arc::clone(&rows.held), budget: rows.budget, recipe: options.recipe() };
     let names = rows.names();
-    let manner = options.manner(progress);
-    let saved = run(py, &manner, move |control| match job.options.kind {
-        Kind::Ppca => job.options.finish(job.fit::<LinearGaussian>(control), names),
-        Kind::Pca => job.options.finish(job.fit::<PrincipalComponents>(control), names),
-    })?;
+    let saved = run(py, &options.manner(progress), move |control| job.fit(control, names))?;
     Model::new(py, saved)
 }
 
 struct Job {
     held: Arc<Held>,
     budget: Option<covary_io::Budget>,
-    options: Options,
+    recipe: Recipe,
 }
 
 impl Job {
-    fn fit<M: FromSpectrum>(&self, control: &Control<'_>) -> covary::Result<Fit<M>> {
+    fn fit(&self, control: &Control<'_>, names: Option<Vec<String>>) -> covary::Result<SavedModel> {
         if let Some(stream) = self.held.take_stream() {
             let p = self.held.n_features();
             let moments = gather_stream(&mut stream?, || Evidence::empty(p), control)?;
-            return self.options.estimator().fit_moments(&moments);
+            return self.recipe.fit_moments(&moments, names);
         }
         let source = self.held.source()?;
-        let mut estimator = self.options.estimator();
-        if let Some(budget) = self.budget {
-            estimator = estimator.memory(budget.solver(loaded_bytes(source)));
-            if source.as_table().is_none() {
-                let available = rayon::current_num_threads();
-                estimator = estimator.threads(budget.threads(available, source.n_features()));
-            }
+        let memory = self.budget.map(|budget| budget.solver(loaded_bytes(source)));
+        let apart = self.budget.filter(|_| source.as_table().is_none());
+        let threads = apart.map(|b| b.threads(rayon::current_num_threads(), source.n_features()));
+        match &self.recipe {
+            Recipe::Spectral(options) => options.fit(source, (memory, threads), control, names),
+            Recipe::Factors(options) => options.fit(source, (memory, threads), control, names),
         }
-        estimator.fit_with(source, control)
     }
 }
 
@@ -171,6 +241,16 @@ fn loaded_bytes(source: &dyn RowSource) -> usize {
 #[pyclass(module = "covary._covary")]
 pub(crate) struct Moments {
     evidence: Evidence,
+}
+
+impl Moments {
+    pub(crate) fn of(evidence: Evidence) -> Self {
+        Self { evidence }
+    }
+
+    pub(crate) fn evidence(&self) -> &Evidence {
+        &self.evidence
+    }
 }
 
 #[pymethods]
@@ -205,14 +285,9 @@ impl Moments {
 
     /// The model of these moments.
     #[pyo3(signature = (options, names=None))]
-    fn fit(&self, py: Python<'_>, options: &Options, names: Option<Vec<String>>) -> PyResult<Model> {
-        let (evidence, options) = (self.evidence.clone(), options.clone());
-        let saved = run(py, &options.manner(None), move |_| match options.kind {
-            Kind::Ppca => options.finish(options.estimator::<LinearGaussian>().fit_moments(&evidence), names),
-            Kind::Pca => {
-                options.finish(options.estimator::<PrincipalComponents>().fit_moments(&evidence), names)
-            }
-        })?;
+    fn fit(&self, py: Python<'_>, options: AnyOptions<'_>, names: Option<Vec<String>>) -> PyResult<Model> {
+        let (evidence, recipe) = (self.evidence.clone(), options.recipe());
+        let saved = run(py, &options.manner(None), move |_| recipe.fit_moments(&evidence, names))?;
         Model::new(py, saved)
     }
 
