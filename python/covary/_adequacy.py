@@ -40,9 +40,9 @@ def _found(X, covariance, n_samples, sample_weight):
         matrix = np.asarray(covariance, dtype=np.float64)
         return json.loads(_covary.adequacy(matrix, None if n_samples is None else float(n_samples), names))
     rows = rows_of(_Reader(), X, sample_weight=sample_weight, reset=True)
-    moments = _covary.Moments(rows.n_features)
-    moments.update(rows)
-    return json.loads(_covary.adequacy_of_moments(moments, rows.names))
+    seen = _covary.Seen(rows.n_features)
+    seen.update(rows, _covary.FactorOptions(1))
+    return json.loads(_covary.adequacy_of_seen(seen, rows.names))
 
 
 def kmo(X=None, *, covariance=None, sample_weight=None):

@@ -171,11 +171,12 @@ class FactorAnalysis(LinearGaussianEstimator):
         self.n_threads = n_threads
         self.verbose = verbose
 
-    def _options(self, n_rows, n_features):
+    def _options(self, seen):
         q = self.n_components
         if q is None:
-            most = _covary.most_factors(n_features)
-            q = max(1, most if n_rows is None else min(most, n_rows - 1))
+            most = 1 if seen is None else _covary.most_factors(seen.n_features)
+            rows = None if seen is None else seen.n_counted
+            q = max(1, most if rows is None else min(most, rows - 1))
         return _covary.FactorOptions(
             q,
             rotation=rotation_of(self.rotation),
@@ -241,7 +242,7 @@ class FactorAnalysis(LinearGaussianEstimator):
         )
         mean = None if mean is None else np.asarray(mean, dtype=np.float64)
         estimator.n_features_in_ = covariance.shape[1]
-        estimator._set_evidence(_covary.moments_of_covariance(covariance, n_samples, mean))
+        estimator._set_evidence(_covary.seen_covariance(covariance, n_samples, mean))
         estimator._fitted()
         estimator._warn_unless_converged()
         return estimator

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use covary::data::RowSource;
-use covary::estimator::{FromSpectrum, Spectral};
-use covary::evidence::{Accumulator, Moments as Evidence, gather, gather_stream};
+use covary::data::{RowSource, counted_rows};
+use covary::estimator::{Batch, FromSpectrum, Online, Spectral};
+use covary::evidence::{Latent, Moments as Evidence, gather, gather_stream};
 use covary::model::{LinearGaussian, Model as AnyModel, PrincipalComponents};
 use covary::persist::{Portable, SavedModel};
 use covary::{Components, Control, Fit, Solver};
@@ -24,7 +24,7 @@ use crate::model::Model;
 pub(crate) struct Options {
     kind: Kind,
     components: Components,
-    complete: Option<usize>,
+    complete: Option<Complete>,
     solver: Solver,
     tolerance: Option<f64>,
     max_iterations: Option<usize>,
@@ -38,6 +38,14 @@ enum Kind {
     Pca,
 }
 
+/// To how many directions those of complete rows are completed by others of no variance.
+#[derive(Clone, Copy, FromPyObject)]
+enum Complete {
+    /// As many as there are rows or features, whichever are fewer.
+    Rows(bool),
+    To(usize),
+}
+
 #[derive(FromPyObject)]
 enum Asked {
     Count(usize),
@@ -48,14 +56,14 @@ enum Asked {
 #[pymethods]
 impl Options {
     /// `components`: a number, a fraction of the variance, "mle" or "all"; `complete`: directions of no variance are added
-    /// to those of complete rows until there are so many.
+    /// to those of complete rows until there are so many, or (True) as many as there are rows or features.
     #[new]
     #[pyo3(signature = (kind, components, *, complete=None, solver="auto", tolerance=None, max_iterations=None, seed=0, threads=None))]
     #[allow(clippy::too_many_arguments, reason = "keywords of a Python call")]
     fn new(
         kind: &str,
         components: Asked,
-        complete: Option<usize>,
+        complete: Option<Complete>,
         solver: &str,
         tolerance: Option<f64>,
         max_iterations: Option<usize>,
@@ -137,6 +145,13 @@ impl Options {
         }
     }
 
+    fn fit_seen(&self, seen: &Online, names: Option<Vec<String>>) -> covary::Result<SavedModel> {
+        match self.kind {
+            Kind::Ppca => self.finish(self.estimator::<LinearGaussian>().fit_online(seen), names),
+            Kind::Pca => self.finish(self.estimator::<PrincipalComponents>().fit_online(seen), names),
+        }
+    }
+
     /// The fit, as it would stand in a file.
     fn finish<M: Into<AnyModel>>(
         &self,
@@ -145,7 +160,15 @@ impl Options {
     ) -> covary::Result<SavedModel> {
         let mut saved = SavedModel::new(fit?, names)?;
         let asked = self.complete.filter(|_| saved.report.holes.is_none());
-        if let (Some(q), AnyModel::Pca(m)) = (asked, &saved.model) {
+        let q = match asked {
+            Some(Complete::To(q)) => q,
+            Some(Complete::Rows(true)) => saved.report.counted_rows().min(saved.report.features),
+            _ => 0,
+        };
+        if let AnyModel::Pca(m) = &saved.model
+            && q > m.n_components()
+            && (m.noise_variance() == 0.0 || matches!(asked, Some(Complete::To(_))))
+        {
             let completed = m.completed(q)?;
             saved.eigenvalues.resize(saved.eigenvalues.len().max(completed.n_components()), 0.0);
             saved.report.components = completed.n_components();
@@ -189,6 +212,24 @@ impl Recipe {
         match self {
             Self::Spectral(options) => options.fit_moments(evidence, names),
             Self::Factors(options) => options.fit_moments(evidence, names),
+        }
+    }
+
+    /// What rows add to what was seen; factors want complete ones.
+    fn look(&self, seen: &Online, source: &dyn RowSource, control: &Control<'_>) -> covary::Result<Batch> {
+        match self {
+            Self::Spectral(options) => options.estimator::<LinearGaussian>().look(seen, source, control),
+            Self::Factors(_) => {
+                let p = seen.n_features();
+                seen.batch_of(gather(source, || Evidence::empty_double(p), control)?)
+            }
+        }
+    }
+
+    fn fit_seen(&self, seen: &Online, names: Option<Vec<String>>) -> covary::Result<SavedModel> {
+        match self {
+            Self::Spectral(options) => options.fit_seen(seen, names),
+            Self::Factors(options) => options.fit_moments(seen.parts().0, names),
         }
     }
 }
@@ -237,88 +278,123 @@ fn loaded_bytes(source: &dyn RowSource) -> usize {
     source.as_table().map_or(0, |table| bytes(table.shape()))
 }
 
-/// Mean and scatter of complete rows: what `partial_fit` adds to and `merge` adds up.
+/// What `partial_fit` has seen: moments of complete rows, and steps of online EM.
 #[pyclass(module = "covary._covary")]
-pub(crate) struct Moments {
-    evidence: Evidence,
+pub(crate) struct Seen {
+    online: Arc<Online>,
 }
 
-impl Moments {
-    pub(crate) fn of(evidence: Evidence) -> Self {
-        Self { evidence }
+impl Seen {
+    pub(crate) fn of(moments: Evidence) -> covary::Result<Self> {
+        Ok(Self { online: Arc::new(Online::from_parts(moments, None)?) })
     }
 
-    pub(crate) fn evidence(&self) -> &Evidence {
-        &self.evidence
+    /// Moments of the complete rows.
+    pub(crate) fn moments(&self) -> &Evidence {
+        self.online.parts().0
     }
 }
 
 #[pymethods]
-impl Moments {
+impl Seen {
     /// Of no rows.
     #[new]
     fn new(n_features: usize) -> Self {
-        Self { evidence: Evidence::empty_double(n_features) }
+        Self { online: Arc::new(Online::empty(n_features)) }
     }
 
-    /// Takes in rows.
-    #[pyo3(signature = (rows, threads=None, progress=None))]
+    /// Takes in rows; the options decide where steps start when there are holes.
+    #[pyo3(signature = (rows, options, progress=None))]
     fn update(
         &mut self,
         py: Python<'_>,
         rows: &Rows,
-        threads: Option<usize>,
+        options: AnyOptions<'_>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<()> {
-        let (held, p) = (Arc::clone(&rows.held), self.evidence.n_features());
-        let part = run(py, &Manner { threads, progress }, move |control| match held.take_stream() {
-            Some(stream) => gather_stream(&mut stream?, || Evidence::empty_double(p), control),
-            None => gather(held.source()?, || Evidence::empty_double(p), control),
+        let (held, online) = (Arc::clone(&rows.held), Arc::clone(&self.online));
+        let (manner, recipe) = (options.manner(progress), options.recipe());
+        let batch = run(py, &manner, move |control| {
+            let p = online.n_features();
+            match held.take_stream() {
+                Some(stream) => {
+                    let moments = gather_stream(&mut stream?, || Evidence::empty_double(p), control)?;
+                    online.batch_of(moments)
+                }
+                None => recipe.look(&online, held.source()?, control),
+            }
         })?;
-        self.evidence.merge(&part).map_err(|error| exception(py, &error))
+        // Whoever still looks, because somebody was interrupted, keeps what was there.
+        Arc::make_mut(&mut self.online).take(batch).map_err(|error| exception(py, &error))
     }
 
     /// Takes in what another has seen.
     fn merge(&mut self, py: Python<'_>, other: &Self) -> PyResult<()> {
-        self.evidence.merge(&other.evidence).map_err(|error| exception(py, &error))
+        Arc::make_mut(&mut self.online).merge(&other.online).map_err(|error| exception(py, &error))
     }
 
-    /// The model of these moments.
+    /// The model of what was seen.
     #[pyo3(signature = (options, names=None))]
     fn fit(&self, py: Python<'_>, options: AnyOptions<'_>, names: Option<Vec<String>>) -> PyResult<Model> {
-        let (evidence, recipe) = (self.evidence.clone(), options.recipe());
-        let saved = run(py, &options.manner(None), move |_| recipe.fit_moments(&evidence, names))?;
+        let (online, recipe) = (Arc::clone(&self.online), options.recipe());
+        let saved = run(py, &options.manner(None), move |_| recipe.fit_seen(&online, names))?;
         Model::new(py, saved)
     }
 
     /// Rows of positive weight.
     #[getter]
     fn n_rows(&self) -> usize {
-        self.evidence.rows()
+        self.online.rows()
+    }
+
+    /// Number of rows that they stand for, by their weights.
+    #[getter]
+    fn n_counted(&self) -> usize {
+        counted_rows(self.online.rows(), self.online.weight())
     }
 
     /// Number of features.
     #[getter]
     fn n_features(&self) -> usize {
-        self.evidence.n_features()
+        self.online.n_features()
     }
 
     fn __copy__(&self) -> Self {
-        Self { evidence: self.evidence.clone() }
+        Self { online: Arc::clone(&self.online) }
     }
 
     fn __getnewargs__(&self) -> (usize,) {
-        (self.evidence.n_features(),)
+        (self.online.n_features(),)
     }
 
-    fn __getstate__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let names: Vec<String> = (0..self.evidence.n_features()).map(|j| j.to_string()).collect();
-        let bytes = self.evidence.to_bytes(&names).map_err(|error| exception(py, &error))?;
-        Ok(PyBytes::new(py, &bytes))
+    /// Bytes of the moments and, where there were holes, bytes of the evidence and JSON of the tally.
+    fn __getstate__<'py>(&self, py: Python<'py>) -> PyResult<State<Bound<'py, PyBytes>>> {
+        let names: Vec<String> = (0..self.online.n_features()).map(|j| j.to_string()).collect();
+        let told = |error| exception(py, &error);
+        let (complete, holey) = self.online.parts();
+        let complete = PyBytes::new(py, &complete.to_bytes(&names).map_err(told)?);
+        let Some((latent, tally)) = holey else { return Ok((complete, None)) };
+        let latent = PyBytes::new(py, &latent.to_bytes(&names).map_err(told)?);
+        Ok((complete, Some((latent, serde_json::to_string(tally).map_err(unreadable)?))))
     }
 
-    fn __setstate__(&mut self, py: Python<'_>, state: &[u8]) -> PyResult<()> {
-        self.evidence = Evidence::from_bytes(state).map_err(|error| exception(py, &error))?.evidence;
+    fn __setstate__(&mut self, py: Python<'_>, state: State<Vec<u8>>) -> PyResult<()> {
+        let told = |error| exception(py, &error);
+        let complete = Evidence::from_bytes(&state.0).map_err(told)?.evidence;
+        let holey = match state.1 {
+            Some((latent, tally)) => {
+                let tally = serde_json::from_str(&tally).map_err(unreadable)?;
+                Some((Latent::from_bytes(&latent).map_err(told)?.evidence, tally))
+            }
+            None => None,
+        };
+        self.online = Arc::new(Online::from_parts(complete, holey).map_err(told)?);
         Ok(())
     }
+}
+
+type State<B> = (B, Option<(B, String)>);
+
+fn unreadable(error: serde_json::Error) -> PyErr {
+    PyValueError::new_err(error.to_string())
 }

@@ -21,13 +21,13 @@ fn _covary(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<input::Rows>()?;
     module.add_class::<input::File>()?;
     module.add_class::<fit::Options>()?;
-    module.add_class::<fit::Moments>()?;
+    module.add_class::<fit::Seen>()?;
     module.add_class::<factor::FactorOptions>()?;
     module.add_class::<rotation::Rotation>()?;
     module.add_class::<model::Model>()?;
     module.add_function(wrap_pyfunction!(factor::most_factors, module)?)?;
-    module.add_function(wrap_pyfunction!(rotation::moments_of_covariance, module)?)?;
+    module.add_function(wrap_pyfunction!(rotation::seen_covariance, module)?)?;
     module.add_function(wrap_pyfunction!(rotation::adequacy, module)?)?;
-    module.add_function(wrap_pyfunction!(rotation::adequacy_of_moments, module)?)?;
+    module.add_function(wrap_pyfunction!(rotation::adequacy_of_seen, module)?)?;
     module.add_function(wrap_pyfunction!(fit::fit, module)?)
 }

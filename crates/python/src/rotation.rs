@@ -11,7 +11,7 @@ use pyo3::types::PyDict;
 
 use crate::door::{Manner, run};
 use crate::errors::exception;
-use crate::fit::Moments;
+use crate::fit::Seen;
 use crate::model::to_mat;
 use crate::output::{matrix, vector};
 
@@ -136,15 +136,15 @@ fn method_of(
 /// As if rows had this covariance (p, p) and mean.
 #[pyfunction]
 #[pyo3(signature = (covariance, n_rows, mean=None))]
-pub(crate) fn moments_of_covariance(
+pub(crate) fn seen_covariance(
     py: Python<'_>,
     covariance: PyReadonlyArray2<'_, f64>,
     n_rows: usize,
     mean: Option<PyReadonlyArray1<'_, f64>>,
-) -> PyResult<Moments> {
+) -> PyResult<Seen> {
     let mean = mean.map(|mean| mean.as_array().to_vec());
     let made = Evidence::from_covariance(to_mat(&covariance).as_ref(), mean.as_deref(), n_rows);
-    Ok(Moments::of(made.map_err(|error| exception(py, &error))?))
+    made.and_then(Seen::of).map_err(|error| exception(py, &error))
 }
 
 /// Sampling adequacy, Bartlett's test and squared multiple correlations of a covariance (p, p) and the number of rows, when known, as JSON.
@@ -159,16 +159,12 @@ pub(crate) fn adequacy(
     judged(py, to_mat(&covariance), n_rows, names)
 }
 
-/// The same of moments.
+/// The same of complete rows that were seen.
 #[pyfunction]
-#[pyo3(signature = (moments, names=None))]
-pub(crate) fn adequacy_of_moments(
-    py: Python<'_>,
-    moments: &Moments,
-    names: Option<Vec<String>>,
-) -> PyResult<String> {
-    let evidence = moments.evidence();
-    judged(py, evidence.covariance(), Some(evidence.weight()), names)
+#[pyo3(signature = (seen, names=None))]
+pub(crate) fn adequacy_of_seen(py: Python<'_>, seen: &Seen, names: Option<Vec<String>>) -> PyResult<String> {
+    let moments = seen.moments();
+    judged(py, moments.covariance(), Some(moments.weight()), names)
 }
 
 fn judged(

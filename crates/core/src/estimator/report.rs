@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Plan;
 use crate::algorithm::{Journey, Stop};
 use crate::assess::Assessment;
+use crate::data::counted_rows;
 use crate::evidence::Census;
 use crate::model::Spectrum;
 use crate::rotate::{Rotate, Rotated};
@@ -132,6 +133,9 @@ pub struct Holes {
     /// Pairs of features that no row has both of, so that their covariance rests on the model alone; `None` when that was
     /// not counted.
     pub unseen_pairs: Option<usize>,
+    /// Batches that were each one step of online EM, so that the fit comes near the maximum but is not at it; `None` when the fit is exact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub online_steps: Option<usize>,
 }
 
 impl Holes {
@@ -142,6 +146,7 @@ impl Holes {
             patterns: census.patterns(),
             empty_rows: census.empty_rows(),
             unseen_pairs,
+            online_steps: None,
         }
     }
 
@@ -170,6 +175,11 @@ impl Report {
             trace: journey.trace,
             seconds,
         }
+    }
+
+    /// Number of rows that the weighted rows stand for: one of weight 2 is one written twice. Weights below 1 take none away.
+    pub fn counted_rows(&self) -> usize {
+        counted_rows(self.rows, self.weight)
     }
 
     /// Whether the method ended by itself.
