@@ -21,7 +21,7 @@ from importlib import metadata
 
 import numpy as np
 import workloads
-from sklearn.decomposition import PCA, IncrementalPCA
+from sklearn.decomposition import PCA, FactorAnalysis, IncrementalPCA
 
 import covary
 
@@ -272,6 +272,47 @@ def holes(quick):
     yield Case("holes", f"fit {n} × 50 with a fifth missing, q 5", methods, "40× vbpca_py, 200× ppca_rs")
 
 
+FACTANAL = """
+arguments <- commandArgs(TRUE)
+n <- as.integer(arguments[2]); p <- as.integer(arguments[3]); q <- as.integer(arguments[4])
+x <- matrix(readBin(arguments[1], "double", n * p), n, p)
+seconds <- system.time(fit <- factanal(x, q, rotation = "none"))[["elapsed"]]
+cat(format(c(seconds, fit$uniquenesses, fit$loadings), digits = 17), sep = "\\n")
+"""
+
+
+def factanal(X, q):
+    """R's factanal on the same array: its own clock, then mean, loadings and noise on the scale of the data."""
+    with tempfile.NamedTemporaryFile(suffix=".f64") as file:
+        np.asfortranarray(X, dtype=np.float64).T.tofile(file.name)
+        command = [RSCRIPT, "-e", FACTANAL, file.name, *map(str, (*X.shape, q))]
+        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    numbers = np.array(text.split(), dtype=float)
+    p, sd = X.shape[1], X.std(axis=0)
+    uniquenesses, loadings = numbers[1 : p + 1], numbers[p + 1 :].reshape(q, p).T
+    return numbers[0], (X.mean(axis=0), loadings * sd[:, None], uniquenesses * sd**2)
+
+
+def factor(quick):
+    n, p, q = 5000 if quick else 50_000, 100, 5
+    X = workloads.lowrank(n, p, q, hetero=True)[0]
+
+    def judge(model):
+        mean, W, noise = model if isinstance(model, tuple) else (model.mean_, model.components_.T, model.noise_variance_)
+        sd = np.sqrt(noise)  # in units of its noise, every feature has the same
+        scaled = log_likelihood(X / sd, mean / sd, W / sd[:, None], 1.0)
+        return {"log_likelihood": float(scaled - np.log(sd).sum())}
+
+    theirs = lambda: FactorAnalysis(q, svd_method="lapack", tol=1e-6, max_iter=10_000).fit(X)
+    methods = [
+        Method("covary FactorAnalysis", lambda: covary.FactorAnalysis(q).fit(X), judge),
+        Method("scikit-learn lapack, tol 1e-6", theirs, judge, 2),
+    ]
+    if RSCRIPT:
+        methods.append(Method("R factanal", lambda: factanal(X, q), judge, 3, clocked=True))
+    yield Case("factor", f"fit {n} × {p}, q {q}", methods, "80× scikit-learn, 20× R's factanal")
+
+
 def jester(quick):
     folder = os.environ.get("COVARY_DATA", "")
     path = os.path.join(folder, "jester5k_ratings.csv.gz")
@@ -308,7 +349,7 @@ def jester(quick):
         yield Case(f"jester q {q}", f"{len(train)} ratings of {shape[0]} people, q {q}", methods, "20×")
 
 
-CASES = {"tall": tall, "tall32": tall32, "wide": wide, "large": large, "holes": holes, "jester": jester}
+CASES = {"tall": tall, "tall32": tall32, "wide": wide, "large": large, "holes": holes, "factor": factor, "jester": jester}
 
 
 SHOWN = {

@@ -26,6 +26,13 @@ def seed_of(random_state):
     return int(check_random_state(random_state).randint(_LARGEST_SEED, dtype=np.uint64))
 
 
+def estimator_class(model):
+    """The class of estimators that hold this kind of model."""
+    import covary
+
+    return {"ppca": covary.PPCA, "pca": covary.PCA, "fa": covary.FactorAnalysis}[model.kind]
+
+
 def learned(name, doc):
     """A property that reads a number of the fitted model, once."""
 
@@ -444,17 +451,16 @@ class LinearGaussianEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
         Returns
         -------
-        PPCA
+        PPCA, or FactorAnalysis of the same factors
             Fitted.
         """
-        from covary._ppca import PPCA
-
         model = self._fitted()
         names = list(getattr(self, "feature_names_in_", []))
         if not isinstance(features, slice):
             features = [names.index(f) if isinstance(f, str) else f for f in features]
         indices = np.arange(model.n_features)[features]
-        return PPCA._of(model.marginal(indices.tolist()), n_threads=self.n_threads)
+        marginal = model.marginal(indices.tolist())
+        return estimator_class(marginal)._of(marginal, n_threads=self.n_threads)
 
     def get_covariance(self):
         """Covariance of the features under the model, W Wᵀ + noise.
@@ -488,6 +494,10 @@ class LinearGaussianEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
     def _whitens(self):
         return False
+
+    def _summary(self):
+        """What a notebook shows besides."""
+        return {}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use covary::data::{RowSource, counted_rows};
-use covary::estimator::{FromSpectrum, Online, Spectral};
-use covary::evidence::{Latent, Moments as Evidence, gather_stream};
+use covary::estimator::{Batch, FromSpectrum, Online, Spectral};
+use covary::evidence::{Latent, Moments as Evidence, gather, gather_stream};
 use covary::model::{LinearGaussian, Model as AnyModel, PrincipalComponents};
 use covary::persist::{Portable, SavedModel};
 use covary::{Components, Control, Fit, Solver};
@@ -14,6 +14,7 @@ use pyo3::types::PyBytes;
 
 use crate::door::{Manner, run};
 use crate::errors::exception;
+use crate::factor::FactorOptions;
 use crate::input::{Held, Rows};
 use crate::model::Model;
 
@@ -107,6 +108,50 @@ impl Options {
         Manner { threads: self.threads, progress }
     }
 
+    /// Fits rows, within memory and with threads where they are limited.
+    fn fit(
+        &self,
+        source: &dyn RowSource,
+        limits: (Option<usize>, Option<usize>),
+        control: &Control<'_>,
+        names: Option<Vec<String>>,
+    ) -> covary::Result<SavedModel> {
+        match self.kind {
+            Kind::Ppca => {
+                self.finish(self.limited::<LinearGaussian>(limits).fit_with(source, control), names)
+            }
+            Kind::Pca => {
+                self.finish(self.limited::<PrincipalComponents>(limits).fit_with(source, control), names)
+            }
+        }
+    }
+
+    fn limited<M: FromSpectrum>(&self, (memory, threads): (Option<usize>, Option<usize>)) -> Spectral<M> {
+        let mut estimator = self.estimator();
+        if let Some(memory) = memory {
+            estimator = estimator.memory(memory);
+        }
+        if let Some(threads) = threads {
+            estimator = estimator.threads(threads);
+        }
+        estimator
+    }
+
+    /// Fits moments.
+    fn fit_moments(&self, evidence: &Evidence, names: Option<Vec<String>>) -> covary::Result<SavedModel> {
+        match self.kind {
+            Kind::Ppca => self.finish(self.estimator::<LinearGaussian>().fit_moments(evidence), names),
+            Kind::Pca => self.finish(self.estimator::<PrincipalComponents>().fit_moments(evidence), names),
+        }
+    }
+
+    fn fit_seen(&self, seen: &Online, names: Option<Vec<String>>) -> covary::Result<SavedModel> {
+        match self.kind {
+            Kind::Ppca => self.finish(self.estimator::<LinearGaussian>().fit_online(seen), names),
+            Kind::Pca => self.finish(self.estimator::<PrincipalComponents>().fit_online(seen), names),
+        }
+    }
+
     /// The fit, as it would stand in a file.
     fn finish<M: Into<AnyModel>>(
         &self,
@@ -133,48 +178,98 @@ impl Options {
     }
 }
 
+/// Options of either kind.
+#[derive(FromPyObject)]
+pub(crate) enum AnyOptions<'py> {
+    Spectral(PyRef<'py, Options>),
+    Factors(PyRef<'py, FactorOptions>),
+}
+
+impl AnyOptions<'_> {
+    fn manner(&self, progress: Option<Py<PyAny>>) -> Manner {
+        match self {
+            Self::Spectral(options) => options.manner(progress),
+            Self::Factors(options) => options.manner(progress),
+        }
+    }
+
+    /// What can leave the interpreter.
+    fn recipe(&self) -> Recipe {
+        match self {
+            Self::Spectral(options) => Recipe::Spectral((*options).clone()),
+            Self::Factors(options) => Recipe::Factors((*options).clone()),
+        }
+    }
+}
+
+enum Recipe {
+    Spectral(Options),
+    Factors(FactorOptions),
+}
+
+impl Recipe {
+    fn fit_moments(&self, evidence: &Evidence, names: Option<Vec<String>>) -> covary::Result<SavedModel> {
+        match self {
+            Self::Spectral(options) => options.fit_moments(evidence, names),
+            Self::Factors(options) => options.fit_moments(evidence, names),
+        }
+    }
+
+    /// What rows add to what was seen; factors want complete ones.
+    fn look(&self, seen: &Online, source: &dyn RowSource, control: &Control<'_>) -> covary::Result<Batch> {
+        match self {
+            Self::Spectral(options) => options.estimator::<LinearGaussian>().look(seen, source, control),
+            Self::Factors(_) => {
+                let p = seen.n_features();
+                seen.batch_of(gather(source, || Evidence::empty_double(p), control)?)
+            }
+        }
+    }
+
+    fn fit_seen(&self, seen: &Online, names: Option<Vec<String>>) -> covary::Result<SavedModel> {
+        match self {
+            Self::Spectral(options) => options.fit_seen(seen, names),
+            Self::Factors(options) => options.fit_moments(seen.parts().0, names),
+        }
+    }
+}
+
 /// Fits rows.
 #[pyfunction]
 #[pyo3(signature = (rows, options, progress=None))]
 pub(crate) fn fit(
     py: Python<'_>,
     rows: &Rows,
-    options: &Options,
+    options: AnyOptions<'_>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Model> {
-    let job = Job { held: Arc::clone(&rows.held), budget: rows.budget, options: options.clone() };
+    let job = Job { held: Arc::clone(&rows.held), budget: rows.budget, recipe: options.recipe() };
     let names = rows.names();
-    let manner = options.manner(progress);
-    let saved = run(py, &manner, move |control| match job.options.kind {
-        Kind::Ppca => job.options.finish(job.fit::<LinearGaussian>(control), names),
-        Kind::Pca => job.options.finish(job.fit::<PrincipalComponents>(control), names),
-    })?;
+    let saved = run(py, &options.manner(progress), move |control| job.fit(control, names))?;
     Model::new(py, saved)
 }
 
 struct Job {
     held: Arc<Held>,
     budget: Option<covary_io::Budget>,
-    options: Options,
+    recipe: Recipe,
 }
 
 impl Job {
-    fn fit<M: FromSpectrum>(&self, control: &Control<'_>) -> covary::Result<Fit<M>> {
+    fn fit(&self, control: &Control<'_>, names: Option<Vec<String>>) -> covary::Result<SavedModel> {
         if let Some(stream) = self.held.take_stream() {
             let p = self.held.n_features();
             let moments = gather_stream(&mut stream?, || Evidence::empty(p), control)?;
-            return self.options.estimator().fit_moments(&moments);
+            return self.recipe.fit_moments(&moments, names);
         }
         let source = self.held.source()?;
-        let mut estimator = self.options.estimator();
-        if let Some(budget) = self.budget {
-            estimator = estimator.memory(budget.solver(loaded_bytes(source)));
-            if source.as_table().is_none() {
-                let available = rayon::current_num_threads();
-                estimator = estimator.threads(budget.threads(available, source.n_features()));
-            }
+        let memory = self.budget.map(|budget| budget.solver(loaded_bytes(source)));
+        let apart = self.budget.filter(|_| source.as_table().is_none());
+        let threads = apart.map(|b| b.threads(rayon::current_num_threads(), source.n_features()));
+        match &self.recipe {
+            Recipe::Spectral(options) => options.fit(source, (memory, threads), control, names),
+            Recipe::Factors(options) => options.fit(source, (memory, threads), control, names),
         }
-        estimator.fit_with(source, control)
     }
 }
 
@@ -187,6 +282,17 @@ fn loaded_bytes(source: &dyn RowSource) -> usize {
 #[pyclass(module = "covary._covary")]
 pub(crate) struct Seen {
     online: Arc<Online>,
+}
+
+impl Seen {
+    pub(crate) fn of(moments: Evidence) -> covary::Result<Self> {
+        Ok(Self { online: Arc::new(Online::from_parts(moments, None)?) })
+    }
+
+    /// Moments of the complete rows.
+    pub(crate) fn moments(&self) -> &Evidence {
+        self.online.parts().0
+    }
 }
 
 #[pymethods]
@@ -203,11 +309,11 @@ impl Seen {
         &mut self,
         py: Python<'_>,
         rows: &Rows,
-        options: &Options,
+        options: AnyOptions<'_>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<()> {
         let (held, online) = (Arc::clone(&rows.held), Arc::clone(&self.online));
-        let (manner, options) = (options.manner(progress), options.clone());
+        let (manner, recipe) = (options.manner(progress), options.recipe());
         let batch = run(py, &manner, move |control| {
             let p = online.n_features();
             match held.take_stream() {
@@ -215,7 +321,7 @@ impl Seen {
                     let moments = gather_stream(&mut stream?, || Evidence::empty_double(p), control)?;
                     online.batch_of(moments)
                 }
-                None => options.estimator::<LinearGaussian>().look(&online, held.source()?, control),
+                None => recipe.look(&online, held.source()?, control),
             }
         })?;
         // Whoever still looks, because somebody was interrupted, keeps what was there.
@@ -229,14 +335,9 @@ impl Seen {
 
     /// The model of what was seen.
     #[pyo3(signature = (options, names=None))]
-    fn fit(&self, py: Python<'_>, options: &Options, names: Option<Vec<String>>) -> PyResult<Model> {
-        let (online, options) = (Arc::clone(&self.online), options.clone());
-        let saved = run(py, &options.manner(None), move |_| match options.kind {
-            Kind::Ppca => options.finish(options.estimator::<LinearGaussian>().fit_online(&online), names),
-            Kind::Pca => {
-                options.finish(options.estimator::<PrincipalComponents>().fit_online(&online), names)
-            }
-        })?;
+    fn fit(&self, py: Python<'_>, options: AnyOptions<'_>, names: Option<Vec<String>>) -> PyResult<Model> {
+        let (online, recipe) = (Arc::clone(&self.online), options.recipe());
+        let saved = run(py, &options.manner(None), move |_| recipe.fit_seen(&online, names))?;
         Model::new(py, saved)
     }
 

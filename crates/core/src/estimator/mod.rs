@@ -7,7 +7,7 @@ mod plan;
 mod report;
 mod spectral;
 
-pub use factor::{FactorAnalysis, FactorFit, FactorSolver, standard_errors};
+pub use factor::{FactorAnalysis, FactorFit, FactorSolver, most_factors, standard_errors};
 pub use online::{Batch, Online, Tally};
 pub use plan::{Plan, Request, Solver, choose};
 pub use report::{FactorReport, Fit, Holes, Report, RotationReport};

@@ -61,8 +61,8 @@ pub struct FactorReport {
     /// The discrepancy log |C| + tr(S C⁻¹) − log |S| − p at the optimum, the same for covariances and correlations; `None` when
     /// S is singular, where it is infinite, or was never formed.
     pub discrepancy: Option<f64>,
-    /// Degrees of freedom, ((p − q)² − (p + q))/2.
-    pub dof: usize,
+    /// Degrees of freedom, ((p − q)² − (p + q))/2; negative when the loadings are not determined.
+    pub dof: i64,
     /// Total log-likelihood of features divided by their standard deviations: that of the correlation matrix.
     pub correlation_log_likelihood: f64,
     /// Euclidean norm of the gradient of the discrepancy by log ψ, without the features that are held at the bound.
