@@ -5,11 +5,13 @@ mod incomplete;
 mod plan;
 mod report;
 mod spectral;
+mod turn;
 
 pub use factor::{FactorAnalysis, FactorFit, FactorSolver, standard_errors};
 pub use plan::{Plan, Request, Solver, choose};
 pub use report::{FactorReport, Fit, Holes, Report, RotationReport};
 pub use spectral::{FromSpectrum, Pca, Ppca, Spectral};
+pub use turn::turned;
 
 use crate::error::{Error, Result};
 
