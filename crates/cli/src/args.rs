@@ -2,6 +2,7 @@
 
 mod factor;
 mod impute;
+mod select;
 mod wanted;
 
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ use covary::Components;
 use covary_io::{Budget, Format, ReadOptions, Selection, TripleColumns};
 pub(crate) use factor::{CUT, Rotate, RotationName, Towards, cut, rotation};
 pub(crate) use impute::{Filling, Holdout, Impute};
+pub(crate) use select::Select;
 pub(crate) use wanted::{Axes, Factors, Wanted};
 
 use crate::console::Console;

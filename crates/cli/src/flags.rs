@@ -6,6 +6,7 @@
 
 mod factor;
 mod impute;
+mod select;
 
 use std::path::PathBuf;
 
@@ -17,6 +18,7 @@ use covary::Components;
 use covary_io::{Selection, TripleColumns};
 pub(crate) use factor::{Factor, Rotate, Scores};
 pub(crate) use impute::Impute;
+pub(crate) use select::Select;
 
 const DATA_HELP: &str = "Table of numbers: .csv .tsv (also .gz, .zst), .parquet, .arrow, .feather, .npy, or - for CSV on standard input";
 const OUT_HELP: &str = "Where to write the rows, format by ending; CSV on standard output if left out";
@@ -50,6 +52,7 @@ pub(crate) enum Command {
     Impute(Impute),
     Score(Score),
     Sample(Sample),
+    Select(Select),
     Rotate(Rotate),
     Inspect(Inspect),
     Moments(Moments),

@@ -13,5 +13,6 @@ mod impute;
 mod interrupt;
 mod moments;
 mod reproducible;
+mod select;
 mod support;
 mod triples;

@@ -2,6 +2,9 @@
 
 use statrs::function::gamma::ln_gamma;
 
+/// Curvature at which the integral over a peak, √(2π/a), is the half circle π.
+const WIDEST: f64 = 2.0 / std::f64::consts::PI;
+
 /// The number of components of largest evidence, given all eigenvalues in descending order (some may be 0) of a covariance
 /// of n rows. Where eigenvalues are 0 it is the number of the others: noise of no variance explains them perfectly.
 pub(super) fn dimension(eigenvalues: &[f64], n: f64) -> usize {
@@ -38,8 +41,8 @@ fn log_curvature(eigenvalues: &[f64], q: usize, noise: f64, n: f64) -> f64 {
     let modelled = |j: usize| if j < q { eigenvalues[j] } else { noise };
     let turn = |i: usize, j: usize| {
         let product = (1.0 / modelled(j) - 1.0 / modelled(i)) * (eigenvalues[i] - eigenvalues[j]);
-        // Equal eigenvalues: turning between them changes nothing, to rounding.
-        product.max(f64::MIN_POSITIVE).ln() + n.ln()
+        // Between equal eigenvalues any angle is as good: no peak is wider than the half circle that there is.
+        (n * product).max(WIDEST).ln()
     };
     (0..q).flat_map(|i| (i + 1..eigenvalues.len()).map(move |j| (i, j))).map(|(i, j)| turn(i, j)).sum()
 }

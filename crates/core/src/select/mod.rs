@@ -12,14 +12,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::algorithm::minka;
 use crate::control::Control;
-use crate::data::{RowSource, Rows};
+use crate::data::{RowSource, RowStream, Rows};
 use crate::error::{Error, Result};
-use crate::evidence::{Moments, gather};
+use crate::evidence::{Moments, gather, gather_stream};
 use crate::linalg::symmetric_eigen;
 use crate::model::negligible;
 use folds::Folds;
 use information::Eigenvalues;
 
+/// Parts that rows are dealt to unless told.
+pub const FOLDS: usize = 10;
 /// Features for which p × p decompositions of each fold are worth their time.
 const MOST_FEATURES: usize = 2000;
 
@@ -115,7 +117,7 @@ pub struct Selection {
 impl Select {
     /// All numbers of components, ten folds, fifty samples of noise.
     pub fn new() -> Self {
-        Self { max: None, folds: 10, samples: 50, fraction: 0.9, seed: 0 }
+        Self { max: None, folds: FOLDS, samples: 50, fraction: 0.9, seed: 0 }
     }
 
     /// The largest number of components to look at; all that leave noise by default.
@@ -166,6 +168,17 @@ impl Select {
         self.check(source.n_features())?;
         let p = source.n_features();
         let folds = gather(source, || Folds::empty(p, self.folds, self.seed), control)?;
+        self.tabulate(&folds.all()?, Some(&folds))
+    }
+
+    /// Rows that pass once.
+    ///
+    /// # Errors
+    /// As [`run_with`](Self::run_with).
+    pub fn run_stream(&self, stream: &mut dyn RowStream, control: &Control<'_>) -> Result<Selection> {
+        let p = stream.n_features();
+        self.check(p)?;
+        let folds = gather_stream(stream, || Folds::empty(p, self.folds, self.seed), control)?;
         self.tabulate(&folds.all()?, Some(&folds))
     }
 
