@@ -132,7 +132,7 @@ def judged(X, reference=None, rows=20_000):
 
 RSCRIPT = shutil.which("Rscript")
 PRCOMP = """
-a <- commandArgs(TRUE); n <- as.integer(a[2]); p <- as.integer(a[3]); q <- as.integer(a[4])
+options(digits = 17); a <- commandArgs(TRUE); n <- as.integer(a[2]); p <- as.integer(a[3]); q <- as.integer(a[4])
 X <- matrix(readBin(a[1], "double", n * p), n, p)
 seconds <- system.time(m <- prcomp(X, rank. = q))[["elapsed"]]
 cat(seconds, m$sdev[1:q]^2, mean(m$sdev[(q + 1):length(m$sdev)]^2), sep = "\n")

@@ -56,7 +56,7 @@ fn batches_are_the_rows_of_the_file_that_holds_them() {
         FileWriter::try_new(std::fs::File::create(&path).unwrap(), &batches()[0].schema()).unwrap();
     batches().iter().for_each(|b| writer.write(b).unwrap());
     writer.finish().unwrap();
-    let columns = Some(Selection::names(vec!["y".into(), "x".into()]));
+    let columns = Some(Selection::names(["y", "x"]));
     for options in [
         ReadOptions::default(),
         ReadOptions { columns, ..ReadOptions::default() },
@@ -88,15 +88,15 @@ fn single_precision_stays_single_and_text_is_carried() {
     let reader = open_arrow("X", &singles.schema(), vec![singles], &ReadOptions::default()).unwrap();
     assert!(reader.schema().single_precision);
     assert_eq!(table(reader), [[Some(f64::from(0.1_f32))], [Some(f64::from(0.2_f32))]]);
-    let carried = &opened(&ReadOptions::default()).unwrap().schema().carried;
-    assert_eq!(carried.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["name"]);
+    let reader = opened(&ReadOptions::default()).unwrap();
+    assert_eq!(reader.schema().carried.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["name"]);
 }
 
 #[test]
 fn what_cannot_be_read_is_named() {
     let no_rows = open_arrow("X", &numbered(0..0).schema(), vec![numbered(0..0)], &ReadOptions::default());
     assert_eq!(failure(no_rows).to_string(), "X has no rows");
-    let wanted = |name: &str| Some(Selection::names(vec![name.into()]));
+    let wanted = |name: &str| Some(Selection::names([name]));
     let unknown = opened(&ReadOptions { columns: wanted("z"), ..ReadOptions::default() });
     assert!(failure(unknown).to_string().contains('z'));
     let text = opened(&ReadOptions { columns: wanted("name"), ..ReadOptions::default() });
