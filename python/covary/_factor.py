@@ -108,6 +108,11 @@ class FactorAnalysis(LinearGaussianEstimator):
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (p,)
 
+    Notes
+    -----
+    `partial_fit` and `merge` take complete rows. After a rotation the entry of largest magnitude in each column of the pattern is positive, and
+    factors come in the order of the variance that they explain.
+
     References
     ----------
     .. [J67] K. G. Jöreskog (1967). Some contributions to maximum likelihood factor analysis. Psychometrika 32.

@@ -231,7 +231,7 @@ impl FactorAnalysis {
     fn check(&self, p: usize) -> Result<()> {
         let q = self.factors;
         Components::Count(q).check()?;
-        if q > most_factors(p) && !(self.undetermined && q < p) {
+        if q > most_factors(p) && !(self.undetermined && q <= p) {
             return Err(Error::Factors { requested: q, possible: most_factors(p), features: p });
         }
         if let Some(lower) = self.lower.filter(|l| !(*l > 0.0 && *l < 1.0)) {
