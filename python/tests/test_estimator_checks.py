@@ -11,9 +11,9 @@ ESTIMATORS = [
     covary.PPCA(),
     covary.PPCA(2),
     covary.FactorAnalysis(),
-    covary.FactorAnalysis(1),
-    covary.FactorAnalysis(1, rotation="oblimin"),
-    covary.FactorAnalysis(2, rotation="varimax"),
+    covary.FactorAnalysis(2),
+    covary.FactorAnalysis(1, rotation="varimax"),
+    covary.FactorAnalysis(2, rotation="quartimax"),
 ]
 
 
