@@ -213,6 +213,19 @@ def test_standard_errors(X, model):
         FactorAnalysis(1).fit(punched(X, 0.05)).standard_errors()
 
 
+def test_fitted_models_are_turned_and_turned_back(X, model):
+    plain = FactorAnalysis(2).fit(X)
+    turned = plain.rotate("oblimin")
+    np.testing.assert_allclose(turned.loadings_, model.loadings_, rtol=1e-8, atol=1e-8)
+    assert turned.fit_indices_ == plain.fit_indices_ and "rotation" not in plain.report_["factor"]
+    np.testing.assert_array_equal(turned.rotate(None).loadings_, plain.loadings_)
+    np.testing.assert_allclose(clone(turned).fit(X).loadings_, turned.loadings_, rtol=1e-8, atol=1e-8)
+    ppca = covary.PPCA(2).fit(X)
+    turned = ppca.rotate("varimax", kaiser=False)
+    np.testing.assert_allclose(turned.get_covariance(), ppca.get_covariance(), rtol=1e-12, atol=1e-10)
+    np.testing.assert_allclose(turned.noise_variance_, ppca.noise_variance_)
+
+
 def test_heywood_cases_are_named():
     rng = np.random.default_rng(1)
     f = rng.normal(size=(200, 1))

@@ -1,22 +1,22 @@
 //! From raw flags to resolved arguments: every value checked once, before any work begins.
 
+mod factor;
 mod impute;
+mod wanted;
 
 use std::path::{Path, PathBuf};
 
-use covary::model::LinearGaussian;
-use covary::{Components, Solver};
+use covary::Components;
 use covary_io::{Budget, Format, ReadOptions, Selection, TripleColumns};
+pub(crate) use factor::{CUT, Rotate, RotationName, Towards, cut, rotation};
 pub(crate) use impute::{Filling, Holdout, Impute};
+pub(crate) use wanted::{Axes, Factors, Wanted};
 
 use crate::console::Console;
 use crate::exit::{Failure, Result};
-use crate::files::read_model;
 use crate::flags;
 use crate::phrase::file_name;
 
-/// Share of the variance to explain when nobody asks for a number of components.
-const DEFAULT_SHARE: f64 = 0.9;
 /// Size of a chunk of rows that are answered one batch after another.
 pub(crate) const BATCH_BYTES: usize = 1 << 20;
 
@@ -28,14 +28,13 @@ pub(crate) struct Fit {
     pub(crate) triples: Option<TripleColumns>,
     /// Whether to go on without features that were never observed.
     pub(crate) drop_empty: bool,
-    /// A model to start from.
-    pub(crate) start: Option<Start>,
-    pub(crate) components: Components,
-    /// Why so many, in words.
+    /// How many rows are behind the data, if they are a matrix of covariances.
+    pub(crate) matrix: Option<usize>,
+    /// Which model, with its options.
+    pub(crate) wanted: Wanted,
+    /// Why so many components, in words.
     pub(crate) components_because: String,
-    pub(crate) kind: flags::Kind,
     pub(crate) output: Option<PathBuf>,
-    pub(crate) solver: Solver,
     pub(crate) budget: Budget,
     pub(crate) seed: u64,
     pub(crate) tolerance: Option<f64>,
@@ -52,6 +51,7 @@ impl Fit {
         if is_moments(&flags.data) {
             check_no_columns(&flags)?;
         }
+        let matrix = rows_of_matrix(&flags)?;
         if flags.triples.is_some() && !matches!(flags.solver, flags::Solver::Auto | flags::Solver::Em) {
             return Err(Failure::usage(
                 "--triples means that cells are missing, which only --solver em is for; leave --solver out",
@@ -59,19 +59,16 @@ impl Fit {
         }
         set_threads(flags.running.threads);
         let budget = Budget::new(flags.memory);
-        let start = flags.start.as_deref().map(Start::read).transpose()?;
-        let (components, components_because) = explain_components(flags.components, start.as_ref());
+        let (wanted, components_because) = Wanted::of_fit(&flags)?;
         Ok(Self {
             data: flags.data,
             options: options(flags.columns, flags.weights, budget.chunk_bytes()),
             triples: flags.triples,
             drop_empty: flags.drop_empty,
-            start,
-            components,
+            matrix,
+            wanted,
             components_because,
-            kind: flags.model,
             output: flags.output,
-            solver: flags.solver.into(),
             budget,
             seed: flags.seed,
             tolerance: flags.tol,
@@ -84,19 +81,6 @@ impl Fit {
     /// Whether the data are moments instead of rows.
     pub(crate) fn of_moments(&self) -> bool {
         is_moments(&self.data)
-    }
-}
-
-/// A model to start from.
-pub(crate) struct Start {
-    pub(crate) model: LinearGaussian,
-    pub(crate) features: Vec<String>,
-}
-
-impl Start {
-    fn read(path: &Path) -> Result<Self> {
-        let saved = read_model(path)?;
-        Ok(Self { model: saved.model.gaussian()?.into_owned(), features: saved.features })
     }
 }
 
@@ -169,24 +153,6 @@ fn options(columns: flags::Columns, weights: Option<String>, chunk_bytes: usize)
     ReadOptions { features: None, columns, drop, id, weights, chunk_bytes, ..ReadOptions::default() }
 }
 
-fn explain_components(asked: Option<Components>, start: Option<&Start>) -> (Components, String) {
-    match (asked, start) {
-        (Some(Components::Fraction(share)), _) => (Components::Fraction(share), share_because(share)),
-        (Some(components), _) => (components, "asked for".into()),
-        (None, Some(start)) => {
-            (Components::Count(start.model.n_latent()), "as the model to start from has".into())
-        }
-        (None, None) => {
-            let because = format!("{}, as nothing else was asked for with -q", share_because(DEFAULT_SHARE));
-            (Components::Fraction(DEFAULT_SHARE), because)
-        }
-    }
-}
-
-fn share_because(share: f64) -> String {
-    format!("the fewest that explain {} % of the variance", 100.0 * share)
-}
-
 pub(crate) fn is_moments(path: &Path) -> bool {
     path.extension().is_some_and(|e| e.eq_ignore_ascii_case("moments"))
 }
@@ -210,6 +176,19 @@ pub(crate) fn check_moments_name(path: &Path) -> Result<()> {
             "the output {} must end in .moments, because covary fit knows moments by that ending",
             file_name(path)
         ))),
+    }
+}
+
+/// The likelihood, and all that is said of the fit, depends on the number of rows, which a matrix does not tell.
+fn rows_of_matrix(flags: &flags::Fit) -> Result<Option<usize>> {
+    if flags.matrix && is_moments(&flags.data) {
+        return Err(Failure::usage("moments know how many rows they come from; leave --matrix out"));
+    }
+    match flags.rows {
+        None if flags.matrix => Err(Failure::usage(
+            "a matrix does not tell how many rows it was computed from, and the likelihood and every measure of fit depend on it; add --rows N",
+        )),
+        rows => Ok(rows),
     }
 }
 
@@ -288,19 +267,6 @@ pub(crate) fn threads(text: &str) -> Result<usize, String> {
 pub(crate) fn tolerance(text: &str) -> Result<f64, String> {
     let wanted = "give a number between 0 and 1, such as 1e-8";
     text.parse().ok().filter(|x| *x > 0.0 && *x < 1.0).ok_or_else(|| wanted.into())
-}
-
-impl From<flags::Solver> for Solver {
-    fn from(solver: flags::Solver) -> Self {
-        match solver {
-            flags::Solver::Auto => Self::Auto,
-            flags::Solver::Eigen => Self::Eigen,
-            flags::Solver::Svd => Self::Svd,
-            flags::Solver::Dual => Self::Dual,
-            flags::Solver::Krylov => Self::Krylov,
-            flags::Solver::Em => Self::Em,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
     reason = "these comments are help texts: backticks would show in the terminal"
 )]
 
+mod factor;
 mod impute;
 
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use clap_complete::Shell;
 use crate::args;
 use covary::Components;
 use covary_io::{Selection, TripleColumns};
+pub(crate) use factor::{Factor, Rotate, Scores};
 pub(crate) use impute::Impute;
 
 const DATA_HELP: &str = "Table of numbers: .csv .tsv (also .gz, .zst), .parquet, .arrow, .feather, .npy, or - for CSV on standard input";
@@ -29,8 +31,8 @@ First steps:
 
 /// Explain the covariance of a table of numbers with a few hidden variables
 ///
-/// covary fits principal components (PCA) and probabilistic principal components (PPCA) to a table whose rows are
-/// samples and whose columns are features. A fitted model compresses rows, rebuilds them, fills their holes, says how
+/// covary fits principal components (PCA), probabilistic principal components (PPCA) and factors (FA) to a table whose
+/// rows are samples and whose columns are features. A fitted model compresses rows, rebuilds them, fills their holes, says how
 /// likely they are, finds the ones that do not belong, and draws new ones. Cells may be missing everywhere. Columns that
 /// are not numeric are carried along, not modelled.
 #[derive(Debug, Parser)]
@@ -48,6 +50,7 @@ pub(crate) enum Command {
     Impute(Impute),
     Score(Score),
     Sample(Sample),
+    Rotate(Rotate),
     Inspect(Inspect),
     Moments(Moments),
     Merge(Merge),
@@ -63,6 +66,8 @@ pub(crate) enum Kind {
     Ppca,
     /// Classical PCA: an orthogonal projection
     Pca,
+    /// Factor analysis: a noise variance for each feature
+    Fa,
 }
 
 /// How to find the components.
@@ -78,8 +83,21 @@ pub(crate) enum Solver {
     Dual,
     /// Block Krylov iteration: a few components in several passes, little memory
     Krylov,
-    /// Expectation and maximisation: for rows with holes, in passes
+    /// Expectation and maximisation: for rows with holes, in passes; slow for factor analysis of complete rows
     Em,
+    /// Newton's method on the noise variances of factor analysis: a few hundred features
+    Newton,
+}
+
+impl Kind {
+    /// As people type it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Ppca => "ppca",
+            Self::Pca => "pca",
+            Self::Fa => "fa",
+        }
+    }
 }
 
 /// Columns of the data.
@@ -114,6 +132,9 @@ pub(crate) struct Running {
 /// Without -q, the smallest number of components that explains 90 % of the variance is kept. Without -o, the summary is
 /// shown and the model is not kept. Cells may be missing (empty, NA, NaN, null): the model is then the one that makes the
 /// observed cells most likely, found in passes over the rows.
+///
+/// Factor analysis (--model fa) needs the number of factors. Its summary has the table of standardised loadings, sorted
+/// and without the small ones, how well the factors fit, and whether the correlations were worth it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -122,21 +143,27 @@ Examples:
   covary fit huge.csv -q 10 --memory 512M -o huge.covary
   covary fit ratings.csv.gz --triples user,film,stars -q 5 -o films.covary
   zcat data.csv.gz | covary fit - --json
+  covary fit items.csv --model fa -q 5 --rotate oblimin -o items.covary
+  covary fit correlations.csv --matrix --rows 145 --model fa -q 4 --rotate varimax
 
 With holes, --json says under holes how many cells are observed and missing, their share,
 how many patterns (null: more than a million) and empty_rows there are, and how many
 unseen_pairs of features no row has both of (null: not counted); without holes it is null.
 
+Factor analysis has under factors what covary inspect --json tells of it; otherwise it is
+null. Its noise_variance is the mean over the features.
+
 Keys of --json: data, model_file, model, rows, weight, features, components,
 components_because, solver, solver_reason, noise_variance, log_likelihood (null when
-infinite), total_variance, eigenvalues, explained_variance_ratio, holes, converged,
+infinite), total_variance, eigenvalues, explained_variance_ratio, holes, factors, converged,
 stop, iterations, passes, carried, left_out, seconds.")]
 pub(crate) struct Fit {
     #[arg(value_name = "DATA", help = DATA_HELP, long_help = concat!(
         "Table of numbers, format by ending: .csv .tsv (also .gz, .zst), .parquet, .arrow, .feather, .npy, or - for CSV ",
         "on standard input. Also a .moments file, as made by covary moments: then no rows are needed"))]
     pub(crate) data: PathBuf,
-    /// Number of components, as a number (5) or as the share of the variance that they must explain (0.95)
+    /// Number of components or factors, as a number (5) or, of components, as the share of the variance that they must
+    /// explain (0.95)
     #[arg(short = 'q', long = "components", value_name = "N|SHARE", value_parser = args::components, allow_negative_numbers = true)]
     pub(crate) components: Option<Components>,
     /// Which model
@@ -148,6 +175,15 @@ pub(crate) struct Fit {
     /// How to find the components
     #[arg(long, value_enum, default_value_t = Solver::Auto)]
     pub(crate) solver: Solver,
+    /// DATA are no rows but their covariances or correlations: a square table with the names of the features in the header
+    /// and, if you like, in a first column. The mean is then taken as 0
+    #[arg(long, conflicts_with_all = ["id", "weights", "triples", "drop_empty"])]
+    pub(crate) matrix: bool,
+    /// How many rows the matrix was computed from
+    #[arg(long, value_name = "N", value_parser = args::positive, requires = "matrix")]
+    pub(crate) rows: Option<usize>,
+    #[command(flatten)]
+    pub(crate) factor: Factor,
     /// Model to start from, with the same features: the fit of new rows, or of more of them, is then sooner done
     #[arg(long, value_name = "MODEL")]
     pub(crate) start: Option<PathBuf>,
@@ -170,14 +206,14 @@ pub(crate) struct Fit {
     /// Print the summary as JSON on standard output
     #[arg(long, help_heading = "Running")]
     pub(crate) json: bool,
-    /// Seed of the random start of the krylov solver
+    /// Seed of random starts: of the krylov solver, and of factor analysis after its first
     #[arg(long, value_name = "S", default_value_t = 0, help_heading = "Running")]
     pub(crate) seed: u64,
     /// When an iteration stops. em: log-likelihood per row that is left to gain [default: 1e-8]. krylov: residual relative
-    /// to the largest variance [default: 1e-12]
+    /// to the largest variance [default: 1e-12]. Factor analysis: length of the gradient [default: 1e-8]
     #[arg(long, value_name = "X", value_parser = args::tolerance, help_heading = "Running")]
     pub(crate) tol: Option<f64>,
-    /// Most iterations of the em and krylov solvers [default: 1000]
+    /// Most iterations of the em, krylov and newton solvers [default: 1000]
     #[arg(long, value_name = "N", value_parser = args::positive, help_heading = "Running")]
     pub(crate) max_iter: Option<usize>,
 }
@@ -199,17 +235,22 @@ pub(crate) struct Question {
 
 /// Latent coordinates of each row
 ///
-/// One row out for each row in, with columns z1, z2, …: posterior means for ppca, scores for pca. Columns are matched to
-/// the model by name (by position where the data have no names); id and text columns are carried along. A row with holes
-/// is placed by the cells that it has; one without any gets the prior.
+/// One row out for each row in, with columns z1, z2, …: posterior means for ppca, scores for pca. Of factors, f1, f2, …
+/// are the scores, on the rotated factors where they were rotated. Columns are matched to the model by name (by position
+/// where the data have no names); id and text columns are carried along. A row with holes is placed by the cells that it
+/// has; one without any gets the prior.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   covary transform wine.covary wine.csv > z.csv
-  covary transform genes.covary genes.parquet --id sample --std -o z.parquet")]
+  covary transform genes.covary genes.parquet --id sample --std -o z.parquet
+  covary transform items.covary items.csv --scores bartlett")]
 pub(crate) struct Transform {
     #[command(flatten)]
     pub(crate) question: Question,
+    /// How factor scores are estimated [default: regression]
+    #[arg(long, value_name = "KIND", value_enum)]
+    pub(crate) scores: Option<Scores>,
     /// Add the posterior standard deviations, as columns z1_std, z2_std, …
     #[arg(long)]
     pub(crate) std: bool,
@@ -277,13 +318,28 @@ pub(crate) struct Sample {
 #[command(after_help = "\
 Examples:
   covary inspect wine.covary
-  covary inspect wine.covary --json | jq .noise_variance")]
+  covary inspect wine.covary --json | jq .noise_variance
+  covary inspect items.covary --cut 0.4 --errors
+
+Keys of --json under factors (null for other models): rotation, discrepancy, dof,
+correlation_log_likelihood, gradient_norm, starts, agreeing, lower, heywood, unused,
+noise_variances, uniquenesses, communalities, complexities, standardised_loadings,
+structure (standardised), factor_correlation, factor_variances (of features of variance 1:
+the SS loadings), proportions, cumulative, fit (chi2, dof, p_value, rmsea, rmsea_interval,
+cfi, tli, srmr, aic, bic, …), adequacy (kmo, sphericity, smc), standard_errors (with
+--errors: given and standardised).")]
 pub(crate) struct Inspect {
     /// Model file, or a .moments file
     pub(crate) model: PathBuf,
     /// Print everything as JSON: what covary fit --json tells, and feature_names, mean and loadings (features × components)
     #[arg(long)]
     pub(crate) json: bool,
+    /// Of factors: leave out standardised loadings below this size [default: 0.3]
+    #[arg(long, value_name = "X", value_parser = args::cut)]
+    pub(crate) cut: Option<f64>,
+    /// Of factors: standard errors of the loadings beside them
+    #[arg(long)]
+    pub(crate) errors: bool,
 }
 
 /// Summarise one part of the data, to be merged with others

@@ -4,11 +4,14 @@
 mod args;
 mod command;
 mod console;
+mod estimator;
 mod exit;
+mod factors;
 mod files;
 mod flags;
 mod hiding;
 mod interrupt;
+mod loadings;
 mod phrase;
 mod progress;
 mod source;

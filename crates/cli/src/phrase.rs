@@ -26,12 +26,17 @@ pub(crate) fn count(n: usize, what: &str) -> String {
 
 /// For errors that rows of this file have caused.
 pub(crate) fn about_rows(schema: &Schema) -> impl Fn(Error) -> Failure + '_ {
-    |error| in_words(&error, &file_name(&schema.path), &schema.features)
+    |error| in_words(&error.named(Some(&schema.features)), &file_name(&schema.path), &schema.features)
 }
 
 /// For errors of a file that holds no rows: moments or a model.
 pub(crate) fn about_file(path: &Path) -> impl Fn(Error) -> Failure + '_ {
     |error| in_words(&error, &file_name(path), &[])
+}
+
+/// For errors of moments or of a model whose features have names.
+pub(crate) fn about_features<'a>(path: &'a Path, features: &'a [String]) -> impl Fn(Error) -> Failure + 'a {
+    |error| in_words(&error.named(Some(features)), &file_name(path), features)
 }
 
 fn in_words(error: &Error, file: &str, names: &[String]) -> Failure {
@@ -71,6 +76,24 @@ fn in_words(error: &Error, file: &str, names: &[String]) -> Failure {
             count(*rows, "row"),
             count(*features, "feature")
         ),
+        Error::Factors { requested, possible, features } => format!(
+            "{} of {features} features leave fewer than 0 degrees of freedom in {file}; {}",
+            count(*requested, "factor"),
+            match possible {
+                0 => "factor analysis needs at least 3 features".into(),
+                _ => format!("ask for -q {possible} or fewer"),
+            }
+        ),
+        Error::ConstantFeatures { .. } => format!("{file}: {error} with --drop"),
+        Error::SameFeatures { .. } => format!("{file}: {error} with --drop"),
+        Error::Asymmetric { row, column, value, mirrored } => {
+            let there = place(&Cell { row: *row, column: *column, name: None });
+            let mirror = names.get(*row).cloned().unwrap_or_else(|| (row + 1).to_string());
+            format!(
+                "{there}: {value} stands here, but {mirrored} in row {}, column '{mirror}'; a matrix of covariances or correlations is symmetric",
+                column + 1
+            )
+        }
         Error::Format(what) => {
             format!("{file} is not a usable covary file: {what}; make it anew with covary, or copy it again")
         }

@@ -8,6 +8,7 @@ use covary::persist::SavedModel;
 use serde::Serialize;
 
 use crate::exit::{Failure, Result};
+use crate::factors::FactorFacts;
 use crate::phrase::count;
 use crate::table::{bar, columns, number, numbers, pairs, percent};
 
@@ -30,6 +31,7 @@ pub(crate) struct Facts {
     eigenvalues: Vec<f64>,
     explained_variance_ratio: Vec<f64>,
     holes: Option<HoleFacts>,
+    pub(crate) factors: Option<FactorFacts>,
     converged: bool,
     stop: serde_json::Value,
     iterations: usize,
@@ -82,6 +84,7 @@ impl Facts {
             explained_variance_ratio: eigenvalues.iter().map(|v| v / report.total_variance).collect(),
             eigenvalues,
             holes: report.holes.as_ref().map(HoleFacts::new),
+            factors: FactorFacts::new(saved),
             converged: report.converged(),
             stop: serde_json::to_value(report.stop).unwrap_or_default(),
             iterations: report.trace.len(),
@@ -97,17 +100,20 @@ impl Facts {
             ("model", self.model.into()),
             ("rows (n)", format!("{}{weight}", self.rows)),
             ("features (p)", self.features.to_string()),
-            ("components (q)", format!("{}{because}", self.components)),
+            (self.axes(), format!("{}{because}", self.components)),
             ("solver", format!("{}: {}", self.solver, self.solver_reason)),
-            ("noise variance (σ²)", number(self.noise_variance)),
-            ("log-likelihood", self.log_likelihood_in_words()),
-            ("total variance", number(self.total_variance)),
         ];
+        match &self.factors {
+            Some(factors) => pairs.extend(factors.pairs()),
+            None => pairs.push(("noise variance (σ²)", number(self.noise_variance))),
+        }
+        pairs.push(("log-likelihood", self.log_likelihood_in_words()));
+        pairs.push(("total variance", number(self.total_variance)));
         if let Some(holes) = &self.holes {
             pairs.insert(3, ("holes", holes.text()));
         }
         if self.iterations > 0 {
-            pairs.push(("iterations", format!("{} in {}", self.iterations, self.passes_in_words())));
+            pairs.push(("iterations", format!("{}{}", self.iterations, self.passes_in_words())));
         }
         if let Some(words) = self.unfinished() {
             pairs.push(("not converged", words));
@@ -117,9 +123,14 @@ impl Facts {
 
     fn passes_in_words(&self) -> String {
         match self.passes {
-            1 => "one pass over the rows".into(),
-            n => format!("{n} passes over the rows"),
+            0 => String::new(),
+            1 => " in one pass over the rows".into(),
+            n => format!(" in {n} passes over the rows"),
         }
+    }
+
+    fn axes(&self) -> &'static str {
+        if self.factors.is_some() { "factors (q)" } else { "components (q)" }
     }
 
     fn log_likelihood_in_words(&self) -> String {
@@ -134,10 +145,15 @@ impl Facts {
     fn unfinished(&self) -> Option<String> {
         match (self.converged, self.stop.as_str()) {
             (true, _) => None,
-            (false, Some("interrupted")) => Some(format!("interrupted after {} passes", self.passes)),
-            _ => {
-                Some(format!("stopped at the limit after {} passes; raise --max-iter or --tol", self.passes))
-            }
+            (false, Some("interrupted")) => Some(format!("interrupted after {}", self.so_far())),
+            _ => Some(format!("stopped at the limit after {}; raise --max-iter or --tol", self.so_far())),
+        }
+    }
+
+    fn so_far(&self) -> String {
+        match self.factors {
+            Some(_) => count(self.iterations, "iteration"),
+            None => format!("{} passes", self.passes),
         }
     }
 
@@ -164,7 +180,10 @@ impl Facts {
     pub(crate) fn text(&self, because: Option<&str>, more: Vec<(&'static str, String)>) -> String {
         let mut all = self.pairs(&because.map(|words| format!(": {words}")).unwrap_or_default());
         all.extend(more);
-        format!("{}\n{}", pairs(&all), self.components())
+        match &self.factors {
+            Some(factors) => format!("{}\n{}{}", pairs(&all), factors.tables(), factors.assessment()),
+            None => format!("{}\n{}", pairs(&all), self.components()),
+        }
     }
 }
 

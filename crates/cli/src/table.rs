@@ -18,7 +18,7 @@ pub(crate) fn pairs(pairs: &[(&str, String)]) -> String {
     pairs.iter().for_each(|(name, value)| {
         table.add_row([*name, value]);
     });
-    text(&table)
+    lines(&table)
 }
 
 /// Columns of numbers under their headings; the last column is aligned to the left.
@@ -30,10 +30,11 @@ pub(crate) fn columns<R: Into<Row>>(header: &[&str], rows: impl IntoIterator<Ite
     for column in table.column_iter_mut().take(last) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    text(&table)
+    lines(&table)
 }
 
-fn text(table: &Table) -> String {
+/// The table as lines of text.
+pub(crate) fn lines(table: &Table) -> String {
     table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 

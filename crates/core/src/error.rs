@@ -371,7 +371,7 @@ impl Error {
         }
     }
 
-    /// Adds the feature's name to an error that points to a cell.
+    /// Adds names to an error that points to a cell or to features, where the names of all features are known.
     pub fn named(mut self, names: Option<&[String]>) -> Self {
         let name = |column: usize| names.and_then(|n| n.get(column)).cloned();
         match &mut self {

@@ -479,18 +479,18 @@ fn no_components_leave_a_round_normal() {
     let round = Dense::new(mean.clone(), Mat::from_fn(5, 5, |i, j| if i == j { variance } else { 0.0 }));
     let expected: Vec<f64> = (0..60).map(|i| round.log_density(&row(&x, i))).collect();
     for solver in ALL {
-        let fit = Ppca::new(0).solver(solver).fit(&table(&x)).unwrap();
+        let fit = Ppca::new(0).solver(solver).fit(table(&x)).unwrap();
         assert_eq!((fit.model.n_latent(), fit.report.components), (0, 0));
         relative(fit.spectrum.noise_variance(), variance, 1e-12, solver);
-        close_all(&fit.model.log_density(&table(&x)).unwrap(), &expected, 1e-10, solver);
+        close_all(&fit.model.log_density(table(&x)).unwrap(), &expected, 1e-10, solver);
         relative(fit.report.log_likelihood.unwrap(), expected.iter().sum(), 1e-11, solver);
-        let z = fit.model.posterior(&table(&x)).unwrap();
+        let z = fit.model.posterior(table(&x)).unwrap();
         assert_eq!((z.mean.nrows(), z.mean.ncols()), (60, 0));
-        let pca = Pca::new(0).solver(solver).fit(&table(&x)).unwrap();
-        close_all(&row(&pca.model.reconstruct(&table(&x)).unwrap(), 7), &mean, 1e-12, solver);
+        let pca = Pca::new(0).solver(solver).fit(table(&x)).unwrap();
+        close_all(&row(&pca.model.reconstruct(table(&x)).unwrap(), 7), &mean, 1e-12, solver);
     }
     let mut holes = x.clone();
     holes[(0, 0)] = f64::NAN;
-    let error = Ppca::new(0).fit(&table(&holes)).unwrap_err();
+    let error = Ppca::new(0).fit(table(&holes)).unwrap_err();
     assert!(error.to_string().contains("at least 1 when rows have holes"), "{error}");
 }

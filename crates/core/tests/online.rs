@@ -25,7 +25,7 @@ fn part(x: &Mat<f64>, first: usize, rows: usize) -> Mat<f64> {
 }
 
 fn score(model: &LinearGaussian, x: &Mat<f64>) -> f64 {
-    model.log_density(&table(x)).unwrap().iter().sum::<f64>() / x.nrows() as f64
+    model.log_density(table(x)).unwrap().iter().sum::<f64>() / x.nrows() as f64
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn one_batch_is_one_em_step_from_the_start() {
     let expected = em_step(&evidence).unwrap();
 
     let (ppca, mut seen) = (Ppca::new(2).start(start), Online::empty(5));
-    ppca.take_in(&mut seen, &table(&x), &Control::new()).unwrap();
+    ppca.take_in(&mut seen, table(&x), &Control::new()).unwrap();
     let fit = ppca.fit_online(&seen).unwrap();
     let w = expected.loadings();
     let same = |i: usize, j: usize| if i == j { expected.noise_variance(0) } else { 0.0 };
@@ -52,12 +52,12 @@ fn one_batch_is_one_em_step_from_the_start() {
 #[test]
 fn rounds_over_batches_come_near_the_maximum() {
     let x = holey(2000, 8, 2, 0.25, 3);
-    let best = score(&Ppca::new(2).fit(&table(&x)).unwrap().model, &x);
+    let best = score(&Ppca::new(2).fit(table(&x)).unwrap().model, &x);
     let (ppca, mut seen) = (Ppca::new(2), Online::empty(8));
     let mut gaps = Vec::new();
     for _ in 0..10 {
         for k in 0..10 {
-            ppca.take_in(&mut seen, &table(&part(&x, 200 * k, 200)), &Control::new()).unwrap();
+            ppca.take_in(&mut seen, table(&part(&x, 200 * k, 200)), &Control::new()).unwrap();
         }
         gaps.push(best - score(&ppca.fit_online(&seen).unwrap().model, &x));
     }
@@ -73,7 +73,7 @@ fn complete_batches_are_exact_before_holes_and_count_fully_after() {
     let x = holey(3000, 6, 2, 0.0, 5);
     let (ppca, mut seen) = (Ppca::new(2), Online::empty(6));
     for k in 0..3 {
-        ppca.take_in(&mut seen, &table(&part(&x, 900 * k, 900)), &Control::new()).unwrap();
+        ppca.take_in(&mut seen, table(&part(&x, 900 * k, 900)), &Control::new()).unwrap();
     }
     let moments = gather(&table(&part(&x, 0, 2700)), || Moments::empty_double(6), &Control::new()).unwrap();
     let (ours, exact) = (ppca.fit_online(&seen).unwrap(), ppca.fit_moments(&moments).unwrap());
@@ -84,9 +84,9 @@ fn complete_batches_are_exact_before_holes_and_count_fully_after() {
     let mut last = part(&x, 2700, 300);
     (0..300).for_each(|i| last[(i, i % 6)] = f64::NAN);
     let all = Mat::from_fn(3000, 6, |i, j| if i < 2700 { x[(i, j)] } else { last[(i - 2700, j)] });
-    ppca.take_in(&mut seen, &table(&last), &Control::new()).unwrap();
+    ppca.take_in(&mut seen, table(&last), &Control::new()).unwrap();
     let fit = ppca.fit_online(&seen).unwrap();
-    let best = score(&Ppca::new(2).fit(&table(&all)).unwrap().model, &all);
+    let best = score(&Ppca::new(2).fit(table(&all)).unwrap().model, &all);
     assert!(best - score(&fit.model, &all) < 1e-4, "{best} {}", score(&fit.model, &all));
     assert_eq!(fit.report.rows, 3000);
     let pca = Pca::new(2).fit_online(&seen).unwrap();
@@ -97,7 +97,7 @@ fn complete_batches_are_exact_before_holes_and_count_fully_after() {
 fn steps_cannot_be_added_up_and_empty_rows_are_no_step() {
     let x = holey(60, 4, 1, 0.2, 7);
     let (ppca, mut seen) = (Ppca::new(1), Online::empty(4));
-    ppca.take_in(&mut seen, &table(&x), &Control::new()).unwrap();
+    ppca.take_in(&mut seen, table(&x), &Control::new()).unwrap();
     let before = ppca.fit_online(&seen).unwrap();
     let nothing = [f64::NAN; 8];
     ppca.take_in(&mut seen, Rows::from_slice(&nothing, 4).unwrap(), &Control::new()).unwrap();

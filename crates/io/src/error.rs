@@ -251,6 +251,34 @@ pub enum Error {
         /// The file's.
         found: usize,
     },
+    /// A matrix of covariances that has not as many rows as columns.
+    #[error(
+        "{} is no matrix of covariances or correlations: it has {} and {columns} columns of numbers; as many rows as columns are needed, with names of the features in the header and, if you like, in a first column",
+        name(path), if rows > columns { "more rows".into() } else { format!("{rows} rows") }
+    )]
+    NotSquare {
+        /// The file.
+        path: PathBuf,
+        /// Rows that were read.
+        rows: usize,
+        /// Columns of numbers.
+        columns: usize,
+    },
+    /// A row of a matrix that is called otherwise than its column.
+    #[error(
+        "{}, row {row}: the row is '{found}' where the header has '{expected}'; rows and columns of a matrix must stand for the same features in the same order",
+        name(path)
+    )]
+    RowName {
+        /// The file.
+        path: PathBuf,
+        /// Row, counted from 1.
+        row: usize,
+        /// What the row is called.
+        found: String,
+        /// What the column is called.
+        expected: String,
+    },
     /// A position outside the columns of the file.
     #[error(
         "{} has {columns} columns, so '{part}' does not select any that exist; positions count from 1",

@@ -4,7 +4,8 @@
 //! way that suits: [`Reader::load`] for a table in memory (or the way to go on when it does not fit),
 //! [`Reader::grid`] for a [`covary::data::RowSource`], [`Reader::batches`] for rows in order together with the
 //! columns that are carried through. [`Writer`] writes such tables; files appear whole or not at all.
-//! [`triples`] reads the cells of a mostly empty table one per row, [`pairs`] which of its cells somebody asks about.
+//! [`triples`] reads the cells of a mostly empty table one per row, [`pairs`] which of its cells somebody asks about,
+//! [`matrix`] and [`square_matrix`] matrices with names on two sides.
 //!
 //! An empty cell, NA, NaN and null are holes (NaN). Columns that are not numeric are carried, not modelled.
 #![forbid(unsafe_code)]
@@ -19,6 +20,7 @@ mod error;
 mod format;
 mod ids;
 mod load;
+mod matrix;
 mod npy;
 mod pairs;
 mod parquet;
@@ -33,6 +35,7 @@ pub use batch::{Batch, Batches, Stream};
 pub use budget::Budget;
 pub use error::{Error, Place, Result};
 pub use format::{Compression, Format};
+pub use matrix::{Matrix, matrix, square_matrix};
 pub use pairs::{PairBatch, Pairs, pairs};
 pub use reader::{Grid, Loaded, Reader, open, open_arrow};
 pub use schema::{CarriedBecause, CarriedColumn, Carry, LeftOutBecause, LeftOutColumn, ReadOptions, Schema};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use covary_io::Budget;
 
-use super::{Fit, Question, explain_components, options, set_threads};
+use super::{Fit, Question, Wanted, options, set_threads};
 use crate::console::Console;
 use crate::exit::{Failure, Result};
 use crate::flags;
@@ -84,18 +84,16 @@ fn holdout(flags: flags::Impute, model: Option<PathBuf>, data: PathBuf, share: f
     }
     set_threads(flags.running.threads);
     let budget = Budget::new(flags.memory);
-    let (components, components_because) = explain_components(flags.components, None);
+    let (wanted, components_because) = Wanted::of_holdout(flags.model, flags.components)?;
     let fit = Fit {
         data,
         options: options(flags.columns, None, budget.chunk_bytes()),
         triples: flags.triples,
         drop_empty: true,
-        start: None,
-        components,
+        matrix: None,
+        wanted,
         components_because,
-        kind: flags.model,
         output: None,
-        solver: covary::Solver::Auto,
         budget,
         seed: flags.seed,
         tolerance: None,

@@ -4,21 +4,20 @@ use std::time::Instant;
 
 use covary::data::RowSource;
 use covary::error::Cell;
-use covary::estimator::{FromSpectrum, Request, Spectral, choose};
+use covary::estimator::{Request, choose};
 use covary::evidence::{Moments, gather_stream};
-use covary::model::{LinearGaussian, Model, PrincipalComponents};
 use covary::persist::SavedModel;
-use covary::{Control, Error, Fit as Fitted, Solver};
-use covary_io::{CarriedBecause, LeftOutBecause, NewFile, Schema, Stream};
+use covary::{Control, Error, Solver};
+use covary_io::{CarriedBecause, LeftOutBecause, NewFile, ReadOptions, Schema, Stream, square_matrix};
 use serde::Serialize;
 
 use crate::args::Fit;
 use crate::console::print;
+use crate::estimator::Estimator;
 use crate::exit::{Code, Failure, Result};
 use crate::files::read_moments;
-use crate::flags::Kind;
 use crate::interrupt;
-use crate::phrase::{about_file, about_rows, file_name, place};
+use crate::phrase::{about_features, about_rows, file_name, place};
 use crate::progress::Progress;
 use crate::source::{Rows, Source};
 use crate::summary::{Facts, json};
@@ -27,10 +26,7 @@ use crate::summary::{Facts, json};
 pub(crate) fn run(args: &Fit) -> Result<Code> {
     let started = Instant::now();
     let target = args.output.as_ref().map(NewFile::create).transpose()?;
-    let (saved, schema) = match args.kind {
-        Kind::Ppca => fit::<LinearGaussian>(args)?,
-        Kind::Pca => fit::<PrincipalComponents>(args)?,
-    };
+    let (saved, schema) = fit(args)?;
     if let Some(target) = target {
         target.write(&saved.to_bytes()?)?;
     }
@@ -43,21 +39,45 @@ pub(crate) fn run(args: &Fit) -> Result<Code> {
 }
 
 /// The model, and what the file of rows was if there was one.
-fn fit<M: FromSpectrum + Into<Model>>(args: &Fit) -> Result<(SavedModel, Option<Schema>)> {
+fn fit(args: &Fit) -> Result<(SavedModel, Option<Schema>)> {
     if args.of_moments() {
         let part = read_moments(&args.data)?;
-        let fitted = estimator::<M>(args).fit_moments(&part.evidence).map_err(about_file(&args.data))?;
-        return Ok((SavedModel::new(fitted, Some(part.features))?, None));
+        return fit_moments(args, &part.evidence, &part.features).map(|saved| (saved, None));
     }
-    let source = Source::open(args, args.start.as_ref().map(|start| start.features.as_slice()))?;
+    if let Some(rows) = args.matrix {
+        return fit_matrix(args, rows).map(|saved| (saved, None));
+    }
+    let source = Source::open(args, args.wanted.start().map(|start| start.features.as_slice()))?;
     mention_columns(args, &source.schema);
-    let (fitted, schema) = fit_source::<M>(args, source)?;
-    let features = schema.features.clone();
-    Ok((SavedModel::new(fitted, Some(features))?, Some(schema)))
+    fit_source(args, source).map(|(saved, schema)| (saved, Some(schema)))
+}
+
+fn fit_moments(args: &Fit, moments: &Moments, features: &[String]) -> Result<SavedModel> {
+    let fitted = Estimator::new(args).fit_moments(moments, features);
+    fitted.map_err(about_features(&args.data, features))
+}
+
+/// Covariances or correlations as if so many rows had them.
+fn fit_matrix(args: &Fit, rows: usize) -> Result<SavedModel> {
+    let ReadOptions { columns, drop, .. } = &args.options;
+    let matrix = square_matrix(&args.data, columns.as_ref(), drop.as_ref())?;
+    let p = matrix.columns.len();
+    if let Some(j) = (0..p).find(|&j| matrix.cells[(j, j)] <= 0.0) {
+        return Err(Failure::data(format!(
+            "{}: the variance of '{}' is {}, on the diagonal of the matrix; it must be positive, so leave the feature out with --drop '{}'",
+            file_name(&args.data),
+            matrix.columns[j],
+            matrix.cells[(j, j)],
+            matrix.columns[j]
+        )));
+    }
+    let moments = Moments::from_covariance(matrix.cells.as_ref(), None, rows);
+    let moments = moments.map_err(about_features(&args.data, &matrix.columns))?;
+    fit_moments(args, &moments, &matrix.columns)
 }
 
 /// Fits the rows, without the features that were never observed if that is allowed.
-fn fit_source<M: FromSpectrum>(args: &Fit, mut source: Source) -> Result<(Fitted<M>, Schema)> {
+fn fit_source(args: &Fit, mut source: Source) -> Result<(SavedModel, Schema)> {
     let fitted = match try_fit(args, &mut source)? {
         Err(Error::NeverObserved { features }) if args.drop_empty => {
             let empty: Vec<usize> = features.into_iter().map(|(j, _)| j).collect();
@@ -72,7 +92,7 @@ fn fit_source<M: FromSpectrum>(args: &Fit, mut source: Source) -> Result<(Fitted
 }
 
 /// What the core says to rows that it may be asked about.
-fn try_fit<M: FromSpectrum>(args: &Fit, source: &mut Source) -> Result<covary::Result<Fitted<M>>> {
+fn try_fit(args: &Fit, source: &mut Source) -> Result<covary::Result<SavedModel>> {
     if let Rows::Stream(stream) = &mut source.rows {
         return fit_stream(args, &source.schema, stream);
     }
@@ -85,45 +105,25 @@ fn try_fit<M: FromSpectrum>(args: &Fit, source: &mut Source) -> Result<covary::R
     }
 }
 
-fn estimator<M>(args: &Fit) -> Spectral<M> {
-    let mut estimator = Spectral::new(args.components).solver(args.solver).seed(args.seed);
-    if let Some(start) = &args.start {
-        estimator = estimator.start(start.model.clone());
-    }
-    if let Some(tolerance) = args.tolerance {
-        estimator = estimator.tolerance(tolerance);
-    }
-    if let Some(limit) = args.max_iterations {
-        estimator = estimator.max_iterations(limit);
-    }
-    estimator
-}
-
 /// Fits rows that can be read more than once: those of a source, or a part of them.
-pub(super) fn fit_rows<M: FromSpectrum>(
-    args: &Fit,
-    source: &Source,
-    rows: &dyn RowSource,
-) -> covary::Result<Fitted<M>> {
-    let mut estimator = estimator(args).memory(args.budget.solver(source.in_memory()));
+pub(super) fn fit_rows(args: &Fit, source: &Source, rows: &dyn RowSource) -> covary::Result<SavedModel> {
+    let mut estimator = Estimator::new(args).memory(args.budget.solver(source.in_memory()));
     if let Rows::Grid(_) = source.rows {
         estimator = estimator.threads(args.budget.threads(rayon::current_num_threads(), rows.n_features()));
     }
-    watched(args, rows.n_rows().unwrap_or(0), |control| estimator.fit_with(rows, control))
+    let features = &source.schema.features;
+    watched(args, rows.n_rows().unwrap_or(0), |control| estimator.fit_with(rows, features, control))
 }
 
 /// Rows that pass once: their moments are all that can be had.
-fn fit_stream<M: FromSpectrum>(
-    args: &Fit,
-    schema: &Schema,
-    stream: &mut Stream,
-) -> Result<covary::Result<Fitted<M>>> {
+fn fit_stream(args: &Fit, schema: &Schema, stream: &mut Stream) -> Result<covary::Result<SavedModel>> {
     let p = schema.features.len();
     let file = file_name(&args.data);
-    if !matches!(args.solver, Solver::Auto | Solver::Eigen) {
+    let solver = args.wanted.axes().map_or(Solver::Auto, |axes| axes.solver);
+    if !matches!(solver, Solver::Auto | Solver::Eigen) {
         return Err(Failure::usage(format!(
             "the {} solver reads the rows more than once, but {file} passes only once and does not fit in the memory limit; raise --memory, give a plain file, or use --solver eigen",
-            args.solver.name()
+            solver.name()
         )));
     }
     if let Some(needed) = args.budget.too_many_for_moments(p) {
@@ -135,11 +135,12 @@ fn fit_stream<M: FromSpectrum>(
     let moments = watched(args, 0, |control| gather_stream(stream, || Moments::empty(p), control));
     let fitted = match moments {
         Err(Error::Hole { cell, .. }) => return Err(holes_in_stream(schema, &cell)),
-        moments => moments.and_then(|moments| estimator::<M>(args).fit_moments(&moments)),
+        moments => moments.and_then(|moments| Estimator::new(args).fit_moments(&moments, &schema.features)),
     };
-    Ok(fitted.map(|mut fitted| {
-        fitted.report.plan.reason = format!("the rows pass once: one pass gives the {p} × {p} covariance");
-        fitted
+    Ok(fitted.map(|mut saved| {
+        saved.report.passes = 1;
+        saved.report.plan.reason = format!("the rows pass once: one pass gives the {p} × {p} covariance");
+        saved
     }))
 }
 
@@ -162,16 +163,17 @@ fn watched<T>(
     fit(&Control::new().observer(&observer).cancel(interrupt::flag()))
 }
 
-/// A solver that somebody asked for must keep to the limit too.
+/// A solver that somebody asked for must keep to the limit too; factor analysis sees to that itself.
 fn check_memory(args: &Fit, source: &dyn RowSource, memory: usize) -> Result<()> {
+    let Some(axes) = args.wanted.axes() else { return Ok(()) };
     let request = Request {
         rows: source.n_rows(),
         features: source.n_features(),
         in_memory: source.as_table().is_some(),
-        components: args.components,
+        components: axes.components,
         memory,
     };
-    let plan = choose(args.solver, &request)?;
+    let plan = choose(axes.solver, &request)?;
     match plan.memory <= memory {
         true => Ok(()),
         false => Err(Failure::usage(format!(

@@ -3,8 +3,7 @@
 use std::time::Instant;
 
 use covary::data::{Observed, RowSource, map_chunks};
-use covary::estimator::FromSpectrum;
-use covary::model::{LinearGaussian, Model, PrincipalComponents};
+use covary::model::{LinearGaussian, Model};
 use serde::Serialize;
 
 use super::answer::check_features;
@@ -13,7 +12,6 @@ use crate::args::Holdout;
 use crate::console::print;
 use crate::exit::{Code, Failure, Result};
 use crate::files::read_model;
-use crate::flags::Kind;
 use crate::hiding::{HiddenCell, Hiding, Shown};
 use crate::interrupt;
 use crate::phrase::{about_rows, count, file_name};
@@ -30,10 +28,9 @@ pub(super) fn run(args: &Holdout) -> Result<Code> {
     let (source, hiding, given) = prepare(args)?;
     let about = about_rows(&source.schema);
     let exam = Exam::new(&source, &hiding).map_err(&about)?;
-    let judged = match (given, args.fit.kind) {
-        (Some(model), _) => Judged { model, converged: true },
-        (None, Kind::Ppca) => fit::<LinearGaussian>(args, &source, &exam)?,
-        (None, Kind::Pca) => fit::<PrincipalComponents>(args, &source, &exam)?,
+    let judged = match given {
+        Some(model) => Judged { model, converged: true },
+        None => fit(args, &source, &exam)?,
     };
     interrupt::worth_saving(false);
     let tally = exam.mark(&*judged.model.gaussian()?).map_err(&about)?;
@@ -85,12 +82,12 @@ struct Judged {
 }
 
 /// Fits what is not hidden.
-fn fit<M: FromSpectrum + Into<Model>>(args: &Holdout, source: &Source, exam: &Exam<'_>) -> Result<Judged> {
-    let fitted = fit_rows::<M>(&args.fit, source, exam.shown()).map_err(about_rows(&source.schema))?;
+fn fit(args: &Holdout, source: &Source, exam: &Exam<'_>) -> Result<Judged> {
+    let fitted = fit_rows(&args.fit, source, exam.shown()).map_err(about_rows(&source.schema))?;
     if interrupt::requested() {
         return Err(Failure::interrupted());
     }
-    Ok(Judged { converged: fitted.report.converged(), model: fitted.model.into() })
+    Ok(Judged { converged: fitted.report.converged(), model: fitted.model })
 }
 
 /// Cells that are shown and cells that are hidden.

@@ -1,15 +1,20 @@
 //! `covary inspect`: what is in a model or in moments.
 
+use covary::assess::Precision;
+use covary::estimator::standard_errors;
 use covary::evidence::Moments;
 use covary::linalg::Mat;
 use covary::model::Model;
 use covary::persist::{SavedEvidence, SavedModel};
 use serde::Serialize;
 
+use crate::args::CUT;
 use crate::console::print;
-use crate::exit::{Code, Result};
+use crate::exit::{Code, Failure, Result};
+use crate::factors::rows;
 use crate::files::{Saved, read_saved};
 use crate::flags::Inspect;
+use crate::phrase::about_features;
 use crate::summary::{Facts, json};
 use crate::table::{columns, number, pairs};
 
@@ -19,8 +24,9 @@ const SHOWN: usize = 8;
 /// Shows the file for people, or as JSON.
 pub(super) fn run(flags: &Inspect) -> Result<Code> {
     let text = match (read_saved(&flags.model)?, flags.json) {
-        (Saved::Model(saved), true) => json(&Whole::new(&saved)?)?,
-        (Saved::Model(saved), false) => model_text(&saved)?,
+        (Saved::Model(saved), true) => json(&Whole::new(flags, &saved)?)?,
+        (Saved::Model(saved), false) => model_text(flags, &saved)?,
+        (Saved::Moments(_), _) if flags.cut.is_some() || flags.errors => return Err(only_factors("moments")),
         (Saved::Moments(part), true) => json(&MomentsFacts::new(part))?,
         (Saved::Moments(part), false) => moments_text(&MomentsFacts::new(part)),
     };
@@ -38,15 +44,39 @@ struct Whole<'a> {
 }
 
 impl<'a> Whole<'a> {
-    fn new(saved: &'a SavedModel) -> Result<Self> {
-        let w = loadings(&saved.model);
+    fn new(flags: &Inspect, saved: &'a SavedModel) -> Result<Self> {
         Ok(Self {
-            facts: Facts::new(saved)?,
+            facts: facts(flags, saved)?,
             feature_names: &saved.features,
             mean: saved.model.mean(),
-            loadings: w.row_iter().map(|row| row.iter().copied().collect()).collect(),
+            loadings: rows(loadings(&saved.model).as_ref()),
         })
     }
+}
+
+/// What is told of the model, with what was asked for of factors.
+fn facts(flags: &Inspect, saved: &SavedModel) -> Result<Facts> {
+    let mut facts = Facts::new(saved)?;
+    match facts.factors.take() {
+        Some(factors) => {
+            let factors = factors.with_cut(flags.cut.unwrap_or(CUT));
+            facts.factors =
+                Some(if flags.errors { factors.with_errors(errors(flags, saved)?) } else { factors });
+        }
+        None if flags.cut.is_some() || flags.errors => return Err(only_factors(saved.model.kind())),
+        None => (),
+    }
+    Ok(facts)
+}
+
+/// Standard errors, where they can be told.
+fn errors(flags: &Inspect, saved: &SavedModel) -> Result<Precision> {
+    let Model::Fa(model) = &saved.model else { return Err(only_factors(saved.model.kind())) };
+    standard_errors(model, &saved.report).map_err(about_features(&flags.model, &saved.features))
+}
+
+fn only_factors(kind: &str) -> Failure {
+    Failure::usage(format!("--cut and --errors are for models of factors, and this file holds {kind}"))
 }
 
 /// What stands for the loadings: W of PPCA, the directions of PCA, the pattern of factors (p × q).
@@ -58,8 +88,12 @@ fn loadings(model: &Model) -> &Mat<f64> {
     }
 }
 
-fn model_text(saved: &SavedModel) -> Result<String> {
-    let facts = Facts::new(saved)?.text(None, vec![("features", names(&saved.features))]);
+fn model_text(flags: &Inspect, saved: &SavedModel) -> Result<String> {
+    let facts = facts(flags, saved)?;
+    if facts.factors.is_some() {
+        return Ok(facts.text(None, Vec::new()));
+    }
+    let facts = facts.text(None, vec![("features", names(&saved.features))]);
     Ok(format!("{facts}\n{}", loadings_text(saved)))
 }
 

@@ -11,6 +11,7 @@ mod merge;
 mod moments;
 mod pairs;
 mod reconstruct;
+mod rotate;
 mod sample;
 mod score;
 mod transform;
@@ -24,7 +25,7 @@ pub(crate) fn run(command: Command) -> Result<Code> {
     match command {
         Command::Fit(flags) => fit::run(&args::Fit::resolve(flags)?),
         Command::Transform(flags) => {
-            transform::run(args::Question::resolve(flags.question, flags.triples)?, flags.std)
+            transform::run(args::Question::resolve(flags.question, flags.triples)?, flags.scores, flags.std)
         }
         Command::Reconstruct(flags) => {
             reconstruct::run(args::Question::resolve(flags.question, None)?, flags.posterior)
@@ -32,6 +33,7 @@ pub(crate) fn run(command: Command) -> Result<Code> {
         Command::Impute(flags) => impute(args::Impute::resolve(flags)?),
         Command::Score(flags) => score::run(args::Question::resolve(flags.question, flags.triples)?),
         Command::Sample(flags) => sample::run(flags),
+        Command::Rotate(flags) => rotate::run(&args::Rotate::resolve(flags)?),
         Command::Inspect(flags) => inspect::run(&flags),
         Command::Moments(flags) => moments::run(&args::Moments::resolve(flags)?),
         Command::Merge(flags) => merge::run(&flags),

@@ -2,42 +2,65 @@
 
 use covary::data::Chunk;
 use covary::linalg::Mat;
-use covary::model::{LinearGaussian, Model, Posterior};
+use covary::model::Model;
 
 use super::answer::{latent_names, prepare, write};
 use crate::args::Question;
 use crate::exit::{Code, Failure, Result};
+use crate::flags::Scores;
+use crate::loadings::factor_names;
 
 /// Writes posterior means or scores, and their deviations when asked.
-pub(super) fn run(mut args: Question, deviations: bool) -> Result<Code> {
+pub(super) fn run(mut args: Question, scores: Option<Scores>, deviations: bool) -> Result<Code> {
     let (saved, reader) = prepare(&mut args)?;
-    let q = saved.model.n_latent();
-    let mut names = latent_names(q, "");
+    check(&saved.model, scores, deviations)?;
+    let bartlett = scores == Some(Scores::Bartlett);
+    let mut names = names(&saved.model, "");
     match (&saved.model, deviations) {
+        (Model::Fa(model), _) if bartlett => {
+            write(&args, reader, &names, |chunk| model.transform(chunk, covary::model::Scores::Bartlett))?;
+        }
         (model, false) => write(&args, reader, &names, |chunk| model.transform(chunk))?,
-        (Model::Ppca(model), true) => {
-            names.extend(latent_names(q, "_std"));
+        (model, true) => {
+            names.extend(self::names(model, "_std"));
             write(&args, reader, &names, |chunk| with_deviations(model, chunk))?;
-        }
-        (Model::Fa(model), true) => {
-            names.extend(latent_names(q, "_std"));
-            write(&args, reader, &names, |chunk| beside_deviations(q, &model.posterior(chunk)?))?;
-        }
-        (Model::Pca(_), true) => {
-            return Err(Failure::usage(
-                "--std needs a posterior, and classical PCA has none; fit with --model ppca",
-            ));
         }
     }
     Ok(Code::Done)
 }
 
-/// Means beside standard deviations (n × 2q).
-fn with_deviations(model: &LinearGaussian, chunk: &Chunk<'_>) -> covary::Result<Mat<f64>> {
-    beside_deviations(model.n_latent(), &model.posterior(chunk)?)
+/// z1, z2, …; f1, f2, … of factors.
+fn names(model: &Model, ending: &str) -> Vec<String> {
+    match model {
+        Model::Fa(m) => factor_names(m.n_factors()).into_iter().map(|name| name + ending).collect(),
+        _ => latent_names(model.n_latent(), ending),
+    }
 }
 
-fn beside_deviations(q: usize, posterior: &Posterior) -> covary::Result<Mat<f64>> {
+/// What a model has no answer to.
+fn check(model: &Model, scores: Option<Scores>, deviations: bool) -> Result<()> {
+    match (model, scores, deviations) {
+        (Model::Pca(_), _, true) => {
+            Err(Failure::usage("--std needs a posterior, and classical PCA has none; fit with --model ppca"))
+        }
+        (Model::Fa(_), Some(Scores::Bartlett), true) => Err(Failure::usage(
+            "--std tells the deviations of the posterior, whose mean is --scores regression; leave --scores out",
+        )),
+        (Model::Fa(_), ..) | (_, None, _) => Ok(()),
+        (other, Some(_), _) => Err(Failure::usage(format!(
+            "--scores is for models of factors, and this one is {}; leave it out",
+            other.kind()
+        ))),
+    }
+}
+
+/// Means beside standard deviations (n × 2q).
+fn with_deviations(model: &Model, chunk: &Chunk<'_>) -> covary::Result<Mat<f64>> {
+    let q = model.n_latent();
+    let posterior = match model {
+        Model::Fa(model) => model.posterior(chunk)?,
+        other => other.gaussian()?.posterior(chunk)?,
+    };
     let deviation = |i: usize, j: usize| posterior.covariance.of(i)[(j, j)].max(0.0).sqrt();
     let cell = |i: usize, j: usize| if j < q { posterior.mean[(i, j)] } else { deviation(i, j - q) };
     Ok(Mat::from_fn(posterior.mean.nrows(), 2 * q, cell))

@@ -44,6 +44,9 @@ pub struct Report {
     /// What factor analysis has to say besides; `None` for other models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub factor: Option<FactorReport>,
+    /// How the loadings of another model were turned afterwards; see [`rotation`](Self::rotation).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turned: Option<RotationReport>,
     /// Why the fit ended.
     pub stop: Stop,
     /// Passes over the rows.
@@ -170,6 +173,7 @@ impl Report {
             total_variance: spectrum.total_variance(),
             holes: None,
             factor: None,
+            turned: None,
             stop: journey.stop,
             passes: journey.passes,
             trace: journey.trace,
@@ -180,6 +184,20 @@ impl Report {
     /// Number of rows that the weighted rows stand for: one of weight 2 is one written twice. Weights below 1 take none away.
     pub fn counted_rows(&self) -> usize {
         counted_rows(self.rows, self.weight)
+    }
+
+    /// How the loadings were turned, whatever the model.
+    pub fn rotation(&self) -> Option<&RotationReport> {
+        self.factor.as_ref().and_then(|factor| factor.rotation.as_ref()).or(self.turned.as_ref())
+    }
+
+    /// The same after the loadings were turned, or turned back.
+    pub fn with_rotation(mut self, rotation: Option<RotationReport>) -> Self {
+        match &mut self.factor {
+            Some(factor) => factor.rotation = rotation,
+            None => self.turned = rotation,
+        }
+        self
     }
 
     /// Whether the method ended by itself.

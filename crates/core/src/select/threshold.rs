@@ -12,9 +12,9 @@ const INTERVALS: usize = 512;
 /// Singular values √(n λ) of the centred n × p matrix are kept when they exceed ω(β) times their median, β = min(n, p)/max(n, p).
 pub(super) fn dimension(eigenvalues: &[f64], n: f64) -> usize {
     let p = eigenvalues.len() as f64;
-    let count = (n.min(p)) as usize;
-    let values = &eigenvalues[..count.min(eigenvalues.len())];
-    let middle = median(values);
+    let positions = eigenvalues.iter().zip(1u32..).take_while(|(_, k)| f64::from(*k) <= n);
+    let values: Vec<f64> = positions.map(|(v, _)| *v).collect(); // as many as the matrix has singular values
+    let middle = median(&values);
     let factor = omega(n.min(p) / n.max(p));
     values.iter().take_while(|v| v.sqrt() > factor * middle.sqrt()).count()
 }

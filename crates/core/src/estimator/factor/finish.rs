@@ -7,7 +7,7 @@ use super::starts::Tries;
 use super::{FactorAnalysis, FactorFit};
 use crate::assess::FactorModel;
 use crate::error::{Error, Result};
-use crate::estimator::{FactorReport, Holes, Plan, Report, RotationReport};
+use crate::estimator::{FactorReport, Holes, Plan, Report, turned};
 use crate::linalg::Mat;
 use crate::model::{Factors, LinearGaussian, Noise};
 
@@ -35,7 +35,12 @@ impl FactorAnalysis {
         let noise = (0..p).map(|j| best.uniquenesses[j] * d[j] * d[j]).collect();
         let mean = (0..p).map(|j| mean[j] + best.mean[j] * d[j]).collect();
         let model = LinearGaussian::new(mean, loadings, Noise::Diagonal(noise)).map_err(|_| Error::Scale)?;
-        let (model, rotation) = self.turned(Factors::new(model), &d)?;
+        let (model, rotation) = match &self.rotation {
+            Some(rotate) => {
+                turned(Factors::new(model), rotate).map(|(model, report)| (model, Some(report)))?
+            }
+            None => (Factors::new(model), None),
+        };
         let factor = FactorReport {
             discrepancy: best.discrepancy,
             dof: FactorModel::new(best.loadings.as_ref(), None, &best.uniquenesses)?.dof(),
@@ -60,21 +65,12 @@ impl FactorAnalysis {
             total_variance: d.iter().map(|d| d * d).sum(),
             holes,
             factor: Some(factor),
+            turned: None,
             stop: best.stop,
             passes,
             trace: best.trace,
             seconds: started.elapsed().as_secs_f64(),
         };
         Ok(FactorFit { model, report })
-    }
-
-    /// The factors turned as asked; their loadings W in units of the deviations are what the rotation sees.
-    fn turned(&self, model: Factors, deviations: &[f64]) -> Result<(Factors, Option<RotationReport>)> {
-        let Some(rotate) = &self.rotation else { return Ok((model, None)) };
-        let w = model.gaussian().loadings();
-        let standard = Mat::from_fn(w.nrows(), w.ncols(), |j, k| w[(j, k)] / deviations[j]);
-        let rotated = rotate.run(standard.as_ref())?;
-        let report = RotationReport::new(rotate, &rotated);
-        Ok((model.with_turn(rotated.turn)?, Some(report)))
     }
 }

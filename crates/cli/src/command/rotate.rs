@@ -1,0 +1,132 @@
+//! `covary rotate`: the loadings of a model turned so that they can be read.
+
+use covary::estimator::turned;
+use covary::linalg::Mat;
+use covary::model::{Factors, Model, Noise};
+use covary::persist::SavedModel;
+use covary_io::{NewFile, matrix};
+use serde::Serialize;
+
+use crate::args::{Rotate, Towards};
+use crate::console::print;
+use crate::exit::{Code, Failure, Result};
+use crate::factors::{FactorFacts, rows};
+use crate::files::read_model;
+use crate::phrase::{about_features, count, file_name};
+use crate::summary::json;
+use crate::table::pairs;
+
+/// Turns, writes and tells.
+pub(super) fn run(args: &Rotate) -> Result<Code> {
+    let saved = read_model(&args.model)?;
+    let target = args.output.as_ref().map(NewFile::create).transpose()?;
+    let saved = rotated(args, saved)?;
+    if let Some(target) = target {
+        target.write(&saved.to_bytes()?)?;
+    }
+    tell(args, &saved)?;
+    let converged = saved.report.rotation().is_none_or(|rotation| rotation.converged);
+    Ok(if converged { Code::Done } else { Code::NotConverged })
+}
+
+/// The model with its loadings turned, and the report that says how.
+fn rotated(args: &Rotate, saved: SavedModel) -> Result<SavedModel> {
+    let factors = match saved.model {
+        Model::Fa(factors) => factors,
+        other => Factors::new(other.gaussian()?.into_owned()),
+    };
+    let method = match &args.towards {
+        Towards::Nothing => None,
+        Towards::Simple(method) => Some(method.clone()),
+        Towards::Target { path, whole, oblique } => {
+            let target = read_target(path, &saved.features, factors.n_factors())?;
+            Some(Towards::aim(target, *whole, *oblique))
+        }
+    };
+    let (factors, rotation) = match method {
+        None => (factors.without_turn(), None),
+        Some(method) => {
+            let turned = turned(factors, &args.rotation(method));
+            let (factors, report) = turned.map_err(about_features(&args.model, &saved.features))?;
+            (factors, Some(report))
+        }
+    };
+    let given = SavedModel::given(unwrapped(factors), Some(saved.features))?;
+    Ok(SavedModel { report: saved.report.with_rotation(rotation), ..given })
+}
+
+/// Loadings of equal noise that are not turned are those of PPCA.
+fn unwrapped(factors: Factors) -> Model {
+    match (factors.turn(), factors.gaussian().noise()) {
+        (None, Noise::Isotropic(_)) => factors.gaussian().clone().into(),
+        _ => factors.into(),
+    }
+}
+
+/// The loadings to aim at (p × q), in the order of the model's features.
+fn read_target(path: &std::path::Path, features: &[String], q: usize) -> Result<Mat<f64>> {
+    let file = matrix(path)?;
+    let name = file_name(path);
+    if file.columns.len() != q {
+        return Err(Failure::data(format!(
+            "{name} has {} of loadings, but the model has {}; give a column for each",
+            count(file.columns.len(), "column"),
+            count(q, "factor")
+        )));
+    }
+    let Some(rows) = &file.rows else {
+        return match file.cells.nrows() == features.len() {
+            true => Ok(file.cells),
+            false => Err(Failure::data(format!(
+                "{name} has {}, but the model has {}; give a row for each, or names in a first column",
+                count(file.cells.nrows(), "row"),
+                count(features.len(), "feature")
+            ))),
+        };
+    };
+    let mut target = Mat::full(features.len(), q, f64::NAN);
+    for (i, row) in rows.iter().enumerate() {
+        let Some(j) = features.iter().position(|feature| feature == row) else {
+            return Err(Failure::data(format!("{name}, row {}: the model has no feature '{row}'", i + 1)));
+        };
+        (0..q).for_each(|k| target[(j, k)] = file.cells[(i, k)]);
+    }
+    Ok(target)
+}
+
+#[derive(Serialize)]
+struct Told<'a> {
+    model_file: Option<String>,
+    feature_names: &'a [String],
+    loadings: Vec<Vec<f64>>,
+    #[serde(flatten)]
+    facts: FactorFacts,
+}
+
+fn tell(args: &Rotate, saved: &SavedModel) -> Result<()> {
+    // Also where a rotation was undone.
+    let shown = match &saved.model {
+        Model::Fa(_) => saved.clone(),
+        other => {
+            let factors = Factors::new(other.gaussian()?.into_owned());
+            SavedModel { model: factors.into(), ..saved.clone() }
+        }
+    };
+    let (Model::Fa(model), Some(facts)) = (&shown.model, FactorFacts::new(&shown)) else { return Ok(()) };
+    let facts = facts.with_cut(args.cut);
+    if args.json {
+        return print(&json(&Told {
+            model_file: args.output.as_ref().map(|path| path.display().to_string()),
+            feature_names: &shown.features,
+            loadings: rows(model.pattern().as_ref()),
+            facts,
+        })?);
+    }
+    let kept = match &args.output {
+        Some(path) => path.display().to_string(),
+        None => "not kept; add -o rotated.covary to keep it".into(),
+    };
+    let mut all = facts.pairs();
+    all.push(("model file", kept));
+    args.console.show(&format!("{}\n{}", pairs(&all), facts.tables()))
+}

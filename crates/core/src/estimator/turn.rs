@@ -1,0 +1,36 @@
+//! Factors of a fitted model turned by a rotation of its loadings.
+
+use super::RotationReport;
+use crate::error::Result;
+use crate::linalg::Mat;
+use crate::model::Factors;
+use crate::rotate::Rotate;
+
+/// The same model with factors turned so that its loadings on the scale of correlations are simple, so that the unit of a feature does not
+/// matter. A turn that was there before is replaced: rotations begin at the loadings as they were found.
+///
+/// ```
+/// use covary::estimator::turned;
+/// use covary::linalg::Mat;
+/// use covary::model::{Factors, LinearGaussian, Noise};
+/// use covary::rotate::{Method, Rotate};
+///
+/// let w = Mat::from_fn(4, 2, |i, j| if (i < 2) == (j == 0) || j == 0 { 0.5 } else { -0.5 });
+/// let model = LinearGaussian::new(vec![0.0; 4], w, Noise::Isotropic(0.5))?;
+/// let (model, report) = turned(Factors::new(model), &Rotate::new(Method::Varimax))?;
+/// assert!(report.converged && model.pattern()[(0, 1)].abs() < 1e-12);
+/// # Ok::<(), covary::Error>(())
+/// ```
+///
+/// # Errors
+/// What [`Rotate::run`] says.
+pub fn turned(model: Factors, rotate: &Rotate) -> Result<(Factors, RotationReport)> {
+    let w = model.gaussian().loadings();
+    // A feature without variance has no loadings either.
+    let deviation = |v: f64| if v > 0.0 { v.sqrt() } else { 1.0 };
+    let deviations: Vec<f64> = model.feature_variances().into_iter().map(deviation).collect();
+    let standard = Mat::from_fn(w.nrows(), w.ncols(), |j, k| w[(j, k)] / deviations[j]);
+    let rotated = rotate.run(standard.as_ref())?;
+    let report = RotationReport::new(rotate, &rotated);
+    Ok((model.with_turn(rotated.turn)?, report))
+}
