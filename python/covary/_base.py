@@ -462,6 +462,28 @@ class LinearGaussianEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         marginal = model.marginal(indices.tolist())
         return estimator_class(marginal)._of(marginal, n_threads=self.n_threads)
 
+    def rotate(self, method="varimax", **options):
+        """The same model with its loadings, on the scale of correlations, turned so that they can be read.
+
+        Parameters
+        ----------
+        method : str, Rotation or None
+            See :class:`covary.Rotation`; None turns them back.
+        **options
+            Those of :class:`covary.Rotation`, when `method` is a name.
+
+        Returns
+        -------
+        FactorAnalysis
+            Fitted; this estimator stays as it is.
+        """
+        from covary._factor import FactorAnalysis
+        from covary._rotate import Rotation, rotation_of
+
+        rotation = Rotation(method, **options) if isinstance(method, str) else method
+        model = self._fitted().rotated(rotation_of(rotation))
+        return FactorAnalysis._of(model, n_threads=self.n_threads)
+
     def get_covariance(self):
         """Covariance of the features under the model, W Wᵀ + noise.
 

@@ -158,7 +158,7 @@ def rotate(loadings, method="varimax", **options):
     --------
     >>> import covary
     >>> loadings = [[0.5, 0.5], [0.5, 0.5], [0.5, -0.5], [0.5, -0.5]]
-    >>> covary.rotate(loadings, "quartimax").pattern.round(4)
+    >>> covary.rotate(loadings, "quartimax").pattern.round(4) + 0.0
     array([[0.7071, 0.    ],
            [0.7071, 0.    ],
            [0.    , 0.7071],

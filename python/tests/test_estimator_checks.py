@@ -10,6 +10,10 @@ ESTIMATORS = [
     covary.PCA(1, whiten=True),
     covary.PPCA(),
     covary.PPCA(2),
+    covary.FactorAnalysis(),
+    covary.FactorAnalysis(2),
+    covary.FactorAnalysis(1, rotation="varimax"),
+    covary.FactorAnalysis(2, rotation="quartimax"),
 ]
 
 

@@ -63,11 +63,10 @@ def test_attributes_belong_together(X, rotation):
 def test_the_optimum_is_not_below_scikit_learns(X):
     theirs = Theirs(2, tol=1e-12, max_iter=20_000, svd_method="lapack").fit(X)
     for solver in ("newton", "krylov", "em"):
-        # EM crawls: its gradient is not asked to vanish as the others' is.
-        extra = {"tol": 1e-5, "max_iter": 100_000} if solver == "em" else {}
-        ours = FactorAnalysis(2, solver=solver, **extra).fit(X)
+        ours = FactorAnalysis(2, solver=solver, max_iter=100_000).fit(X)
         assert ours.report_["solver"] == solver
-        assert ours.score(X) >= theirs.score(X) - 1e-9
+        # EM ends when steps gain little, which near the optimum says little about what is left.
+        assert ours.score(X) >= theirs.score(X) - (1e-6 if solver == "em" else 1e-9)
         np.testing.assert_allclose(ours.get_covariance(), theirs.get_covariance(), rtol=1e-3, atol=1e-3)
 
 
@@ -214,20 +213,38 @@ def test_standard_errors(X, model):
         FactorAnalysis(1).fit(punched(X, 0.05)).standard_errors()
 
 
+def test_fitted_models_are_turned_and_turned_back(X, model):
+    plain = FactorAnalysis(2).fit(X)
+    turned = plain.rotate("oblimin")
+    np.testing.assert_allclose(turned.loadings_, model.loadings_, rtol=1e-8, atol=1e-8)
+    assert turned.fit_indices_ == plain.fit_indices_ and "rotation" not in plain.report_["factor"]
+    np.testing.assert_array_equal(turned.rotate(None).loadings_, plain.loadings_)
+    np.testing.assert_allclose(clone(turned).fit(X).loadings_, turned.loadings_, rtol=1e-8, atol=1e-8)
+    ppca = covary.PPCA(2).fit(X)
+    turned = ppca.rotate("varimax", kaiser=False)
+    np.testing.assert_allclose(turned.get_covariance(), ppca.get_covariance(), rtol=1e-12, atol=1e-10)
+    np.testing.assert_allclose(turned.noise_variance_, ppca.noise_variance_)
+
+
 def test_heywood_cases_are_named():
     rng = np.random.default_rng(1)
     f = rng.normal(size=(200, 1))
     frame = pd.DataFrame(f * [1, 0.5, 0.4, 0.3] + rng.normal(size=(200, 4)) * [0.001, 1, 1, 1], columns=list("abcd"))
     m = FactorAnalysis(1).fit(frame)
     assert m.heywood_ == ["a"] and m.converged_
-    assert m.uniquenesses_[0] == pytest.approx(m.report_["factor"]["lower"])
+    assert m.uniquenesses_[0] == pytest.approx(m.report_["factor"]["lower"], rel=1e-3)
     assert FactorAnalysis(1).fit(frame.to_numpy()).heywood_ == [0]
-    assert FactorAnalysis(1, lower=0.05).fit(frame).uniquenesses_[0] == pytest.approx(0.05)
+    assert FactorAnalysis(1, lower=0.05).fit(frame).uniquenesses_[0] == pytest.approx(0.05, rel=1e-3)
 
 
 def test_number_of_factors(X):
+    none = FactorAnalysis(0).fit(X)
+    np.testing.assert_allclose(none.get_covariance(), np.diag(X.var(axis=0)), rtol=1e-8)
+    assert none.transform(X).shape == (400, 0)
     # The largest q with (p - q)² ≥ p + q.
-    assert FactorAnalysis().fit(X).n_components_ == max(q for q in range(8) if (8 - q) ** 2 >= 8 + q)
+    assert FactorAnalysis().fit(X).n_components_ == 1
+    assert FactorAnalysis(None).fit(X[:4]).n_components_ == 3
+    assert FactorAnalysis(None).fit(X).n_components_ == max(q for q in range(8) if (8 - q) ** 2 >= 8 + q)
     with pytest.warns(UserWarning, match="leave -2 degrees of freedom"):
         m = FactorAnalysis(3).fit(X[:, :5])
     assert m.fit_indices_["dof"] == -2
@@ -237,8 +254,9 @@ def test_number_of_factors(X):
 @pytest.mark.parametrize(
     "parameters, words",
     [
-        ({"n_components": 8}, "n_components=8 is too many for n_features=8"),
-        ({"n_components": 0}, "0"),
+        ({"n_components": 9}, "n_components=9 is too many for n_features=8"),
+        ({"n_components": -1}, "n_components=-1"),
+        ({"n_components": 0.5}, "n_components=0.5"),
         ({"n_components": 2, "solver": "magic"}, "unknown variant `magic`"),
         ({"n_components": 2, "rotation": "magic"}, "magic.*varimax"),
         ({"n_components": 2, "rotation": 3}, "a name, a covary.Rotation or None"),

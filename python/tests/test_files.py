@@ -69,6 +69,21 @@ def test_a_model_saved_by_python_serves_the_command(X, tmp_path, command):
     np.testing.assert_array_equal(table, model.score_samples(X))
 
 
+def test_factors_and_the_command(X, tmp_path, command):
+    data = csv(tmp_path / "x.csv", X)
+    model = covary.FactorAnalysis(2, rotation="oblimin").fit(covary.read(data))
+    model.save(tmp_path / "python.covary")
+    out = command("transform", tmp_path / "python.covary", data)
+    table = np.genfromtxt(out.splitlines(), delimiter=",", skip_header=1)
+    np.testing.assert_array_equal(table, model.transform(X))
+    if "--rotate" not in command("fit", "--help"):
+        pytest.skip("this command does not fit factors")
+    given = ["fit", data, "--model", "fa", "-q", 2, "--rotate", "oblimin", "-o", tmp_path / "command.covary", "--quiet"]
+    command(*given)
+    assert (tmp_path / "python.covary").read_bytes() == (tmp_path / "command.covary").read_bytes()
+    np.testing.assert_array_equal(covary.load(tmp_path / "command.covary").loadings_, model.loadings_)
+
+
 @pytest.mark.parametrize("memory", [None, 16 << 20])
 def test_files_in_memory_and_in_parts(tmp_path, memory):
     X = low_rank(200_000, 6, 2)

@@ -472,3 +472,19 @@ fn a_caller_sees_iterations_and_can_stop() {
         assert!(matches!(spec.fit_with(&x, &control), Err(Error::Interrupted)), "{solver:?}");
     }
 }
+
+#[test]
+fn factors_beyond_the_degrees_of_freedom_are_fitted_when_allowed() {
+    for (p, q, dof) in [(2, 1, -1), (3, 2, -2), (5, 3, -2), (4, 4, -4)] {
+        let x = generated(300, p, q.min(p - 1), 8);
+        assert!(matches!(FactorAnalysis::new(q).fit(&x), Err(Error::Factors { .. })));
+        let fit = FactorAnalysis::new(q).undetermined(true).fit(&x).unwrap();
+        assert!(fit.report.converged() && factor(&fit).dof == dof, "{p} {q}: {:?}", factor(&fit));
+        // At the likelihood of the data's own covariance, except where a bound is in the way.
+        let (mean, s) = mean_and_covariance(&x, None);
+        let best = Dense::new(mean, s);
+        let best: f64 = (0..x.nrows()).map(|i| best.log_density(&row(&x, i))).sum();
+        let close = fit.report.log_likelihood.unwrap() - best;
+        assert!(close < 1e-6 && (close > -1e-4 || !factor(&fit).heywood.is_empty()), "{p} {q}: {close}");
+    }
+}

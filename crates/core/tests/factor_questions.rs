@@ -147,3 +147,30 @@ fn a_turn_that_makes_no_sense_is_refused() {
     }
     assert!(matches!(m().with_turn(Mat::zeros(3, 3)), Err(Error::Length { .. })));
 }
+
+#[test]
+fn given_numbers_decoded_rows_and_some_of_the_features() {
+    for m in models() {
+        let noise = m.gaussian().noise().clone();
+        let (pattern, phi) = (m.pattern(), m.correlation());
+        let given = Factors::given(m.mean().to_vec(), pattern.as_ref(), phi.as_ref(), noise).unwrap();
+        let c = dense_covariance(m.gaussian());
+        close_matrix(&dense_covariance(given.gaussian()), &c, 1e-12 * max_abs(&c), "ΛΦΛᵀ + Ψ");
+        close_matrix(given.pattern(), pattern, 1e-10 * max_abs(pattern), "Λ");
+        close_matrix(&given.correlation(), &phi, 1e-12, "Φ");
+        let f = normal_matrix(4, m.n_factors(), &mut Rng(9));
+        let centred = times(&f, &transposed(pattern));
+        let rows = Mat::from_fn(4, m.n_features(), |i, j| centred[(i, j)] + m.mean()[j]);
+        close_matrix(&m.decode(f.as_ref()).unwrap(), &rows, 1e-10 * max_abs(&rows), "μ + Λf");
+        let some = m.marginal(&[3, 0]).unwrap();
+        let picked = Mat::from_fn(2, m.n_factors(), |i, k| pattern[([3, 0][i], k)]);
+        close_matrix(some.pattern(), &picked, 1e-12 * max_abs(pattern), "Λ of some features");
+        close_matrix(&some.correlation(), &phi, 1e-14, "their Φ");
+    }
+    let (w, noise) = (Mat::from_fn(3, 2, |i, j| (i + j) as f64), covary::model::Noise::Isotropic(1.0));
+    let skew = Mat::from_fn(2, 2, |i, j| if i == j { 1.0 } else { i as f64 * 0.5 });
+    let found = Factors::given(vec![0.0; 3], w.as_ref(), skew.as_ref(), noise.clone());
+    assert!(matches!(found, Err(Error::Asymmetric { .. })));
+    let found = Factors::given(vec![0.0; 3], w.as_ref(), Mat::identity(3, 3).as_ref(), noise);
+    assert!(matches!(found, Err(Error::Length { expected: 2, found: 3, .. })));
+}

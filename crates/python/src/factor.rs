@@ -1,10 +1,11 @@
 //! Factor analysis: options as Python gives them, forwarded to the estimator.
 
 use covary::data::RowSource;
-use covary::estimator::{most_factors as most, standard_errors};
+use covary::estimator::{most_factors as most, standard_errors, turned};
 use covary::evidence::Moments as Evidence;
-use covary::model::{Factors, Scores};
+use covary::model::{Factors, Model as AnyModel, Scores};
 use covary::persist::SavedModel;
+use covary::rotate::Rotate;
 use covary::{Control, FactorAnalysis, FactorSolver};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -127,4 +128,22 @@ pub(crate) fn tables<'py>(py: Python<'py>, factors: &Factors) -> PyResult<Bound<
 pub(crate) fn precision(factors: &Factors, saved: &SavedModel) -> covary::Result<String> {
     let found = standard_errors(factors, &saved.report)?;
     serde_json::to_string(&found).map_err(|error| covary::Error::Format(error.to_string()))
+}
+
+/// A model with its loadings turned, or turned back: factors, whatever it was before.
+pub(crate) fn rotated(saved: SavedModel, rotate: Option<Rotate>) -> covary::Result<SavedModel> {
+    let factors = match saved.model {
+        AnyModel::Fa(factors) => factors,
+        other => Factors::new(other.gaussian()?.into_owned()),
+    };
+    let (factors, rotation) = match rotate {
+        None => (factors.without_turn(), None),
+        Some(rotate) => {
+            let (factors, report) =
+                turned(factors, &rotate).map_err(|error| error.named(Some(saved.features.as_slice())))?;
+            (factors, Some(report))
+        }
+    };
+    let given = SavedModel::given(factors, Some(saved.features))?;
+    Ok(SavedModel { report: saved.report.with_rotation(rotation), ..given })
 }

@@ -15,10 +15,11 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::door::{Manner, run};
 use crate::errors::exception;
-use crate::factor::{precision, scores, tables};
+use crate::factor::{precision, rotated, scores, tables};
 use crate::input::{Held, Rows, write};
 use crate::output::{double, matrix, single, vector};
 use crate::reading::Reading;
+use crate::rotation::Rotation;
 
 /// A model with its provenance.
 #[pyclass(frozen, module = "covary._covary")]
@@ -278,6 +279,14 @@ impl Model {
     /// Structure, correlation of factors, communalities, … as arrays.
     fn factor_tables<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         tables(py, self.factors()?)
+    }
+
+    /// The same model with its loadings turned, or turned back.
+    #[pyo3(signature = (rotation=None))]
+    fn rotated(&self, py: Python<'_>, rotation: Option<&Rotation>) -> PyResult<Self> {
+        let (saved, rotate) = (self.saved.clone(), rotation.map(Rotation::rotate));
+        let saved = run(py, &Manner::default(), move |_| rotated(saved, rotate))?;
+        Self::new(py, saved)
     }
 
     /// Standard errors of a fit of factors, as JSON.

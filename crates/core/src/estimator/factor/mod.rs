@@ -157,9 +157,9 @@ impl FactorAnalysis {
         self
     }
 
-    /// Whether more factors than leave degrees of freedom are fitted; refused by default.
+    /// Whether any number of factors from none to p is fitted; by default, none and more than leave degrees of freedom are refused.
     ///
-    /// There are then more numbers than covariances to tell them from: the covariance of the model is a good one, but the loadings are some of
+    /// Of too many there are more numbers than covariances to tell them from: the covariance of the model is a good one, but the loadings are some of
     /// many that give it.
     pub fn undetermined(mut self, allowed: bool) -> Self {
         self.undetermined = allowed;
@@ -230,11 +230,11 @@ impl FactorAnalysis {
     /// What makes no sense whatever the data.
     fn check(&self, p: usize) -> Result<()> {
         let q = self.factors;
-        if q == 0 {
+        if q == 0 && !self.undetermined {
             let (name, value) = ("the number of factors", "0".into());
             return Err(Error::Parameter { name, value, allowed: "at least 1" });
         }
-        if q > most_factors(p) && !(self.undetermined && q < p) {
+        if q > most_factors(p) && !(self.undetermined && q <= p) {
             return Err(Error::Factors { requested: q, possible: most_factors(p), features: p });
         }
         if let Some(lower) = self.lower.filter(|l| !(*l > 0.0 && *l < 1.0)) {
