@@ -1,6 +1,6 @@
 """covary and its peers side by side: one process, the same arrays, in turn, the best of several; quality beside each time.
 
-    python bench/compare.py [--quick] [--json FILE] [--repeats N] [CASE ...]
+    python bench/compare.py [--quick] [--json FILE] [--repeats N] [--only CASE] [GROUP ...]
 
 Nobody is faster by doing less: each line shows what came out (log-likelihood per row by one formula for all, noise variance, error
 of the eigenvalues against the reference), and the ratio is taken to the fastest peer that is right. Peers that are not
@@ -11,6 +11,9 @@ import argparse
 import json
 import os
 import platform
+import shutil
+import subprocess
+import tempfile
 import time
 import warnings
 from dataclasses import dataclass, field
@@ -18,7 +21,7 @@ from importlib import metadata
 
 import numpy as np
 import workloads
-from sklearn.decomposition import PCA, IncrementalPCA
+from sklearn.decomposition import PCA, FactorAnalysis, IncrementalPCA
 
 import covary
 
@@ -50,6 +53,7 @@ class Method:
     run: object
     judge: object = None
     times: int | None = None  # how often, when it is too slow for all repeats
+    clocked: bool = False  # `run` gives (seconds, result) itself: another program, whose start is not the method's
 
 
 @dataclass
@@ -107,9 +111,12 @@ def judged(X, reference=None, rows=20_000):
 
     def judge(model):
         quality = {}
-        mean, W, noise = parameters(model)
+        if isinstance(model, Prcomp):  # no density
+            noise = model.noise_variance_
+        else:
+            mean, W, noise = parameters(model)
         quality["noise_variance"] = float(noise)
-        if noise > 0:
+        if noise > 0 and not isinstance(model, Prcomp):
             quality["log_likelihood"] = float(log_likelihood(X[:rows], mean, W, noise))
         if reference is not None:
             ours = isinstance(model, covary.PPCA)
@@ -119,6 +126,35 @@ def judged(X, reference=None, rows=20_000):
         return quality
 
     return judge
+
+
+# -- R, through Rscript -------------------------------------------------------------------------------------------------
+
+RSCRIPT = shutil.which("Rscript")
+PRCOMP = """
+a <- commandArgs(TRUE); n <- as.integer(a[2]); p <- as.integer(a[3]); q <- as.integer(a[4])
+X <- matrix(readBin(a[1], "double", n * p), n, p)
+seconds <- system.time(m <- prcomp(X, rank. = q))[["elapsed"]]
+cat(seconds, m$sdev[1:q]^2, mean(m$sdev[(q + 1):length(m$sdev)]^2), sep = "\n")
+"""
+
+
+@dataclass
+class Prcomp:
+    """What R's prcomp has found: variances with divisor n − 1, as PCA has them."""
+
+    explained_variance_: np.ndarray
+    noise_variance_: float
+
+
+def prcomp(X, q):
+    """R's prcomp on the same array; its own clock, without the start of R and the copying of the array."""
+    with tempfile.NamedTemporaryFile(suffix=".f64") as file:
+        np.asfortranarray(X, dtype=np.float64).T.tofile(file.name)  # column after column, as R lays them out
+        command = [RSCRIPT, "-e", PRCOMP, file.name, *map(str, (*X.shape, q))]
+        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    seconds, *variances, noise = map(float, text.split())
+    return seconds, Prcomp(np.array(variances), noise)
 
 
 # -- cases --------------------------------------------------------------------------------------------------------------
@@ -144,7 +180,11 @@ def tall(quick):
     n = 20_000 if quick else 200_000
     X = workloads.lowrank(n, 300, 10)[0]
     goal = "1.5× the fastest scikit-learn solver that is right"
-    yield fits("tall", f"fit {n} × 300, q 10", X, 10, SKLEARN, leading(X, 10), goal, slow=("full",))
+    case = fits("tall", f"fit {n} × 300, q 10", X, 10, SKLEARN, leading(X, 10), goal, slow=("full",))
+    if RSCRIPT and quick:  # a singular value decomposition by the reference BLAS: minutes at full size
+        judge = judged(X, leading(X, 10))
+        case.methods.append(Method("R prcomp", lambda: prcomp(X, 10), judge, 1, clocked=True))
+    yield case
     theirs, ours = PCA(10, svd_solver="covariance_eigh").fit(X), covary.PPCA(10).fit(X)
     mean = lambda scores: {"log_likelihood": float(scores.mean())}
     yield Case(
@@ -232,6 +272,47 @@ def holes(quick):
     yield Case("holes", f"fit {n} × 50 with a fifth missing, q 5", methods, "40× vbpca_py, 200× ppca_rs")
 
 
+FACTANAL = """
+arguments <- commandArgs(TRUE)
+n <- as.integer(arguments[2]); p <- as.integer(arguments[3]); q <- as.integer(arguments[4])
+x <- matrix(readBin(arguments[1], "double", n * p), n, p)
+seconds <- system.time(fit <- factanal(x, q, rotation = "none"))[["elapsed"]]
+cat(format(c(seconds, fit$uniquenesses, fit$loadings), digits = 17), sep = "\\n")
+"""
+
+
+def factanal(X, q):
+    """R's factanal on the same array: its own clock, then mean, loadings and noise on the scale of the data."""
+    with tempfile.NamedTemporaryFile(suffix=".f64") as file:
+        np.asfortranarray(X, dtype=np.float64).T.tofile(file.name)
+        command = [RSCRIPT, "-e", FACTANAL, file.name, *map(str, (*X.shape, q))]
+        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    numbers = np.array(text.split(), dtype=float)
+    p, sd = X.shape[1], X.std(axis=0)
+    uniquenesses, loadings = numbers[1 : p + 1], numbers[p + 1 :].reshape(q, p).T
+    return numbers[0], (X.mean(axis=0), loadings * sd[:, None], uniquenesses * sd**2)
+
+
+def factor(quick):
+    n, p, q = 5000 if quick else 50_000, 100, 5
+    X = workloads.lowrank(n, p, q, hetero=True)[0]
+
+    def judge(model):
+        mean, W, noise = model if isinstance(model, tuple) else (model.mean_, model.components_.T, model.noise_variance_)
+        sd = np.sqrt(noise)  # in units of its noise, every feature has the same
+        scaled = log_likelihood(X / sd, mean / sd, W / sd[:, None], 1.0)
+        return {"log_likelihood": float(scaled - np.log(sd).sum())}
+
+    theirs = lambda: FactorAnalysis(q, svd_method="lapack", tol=1e-6, max_iter=10_000).fit(X)
+    methods = [
+        Method("covary FactorAnalysis", lambda: covary.FactorAnalysis(q).fit(X), judge),
+        Method("scikit-learn lapack, tol 1e-6", theirs, judge, 2),
+    ]
+    if RSCRIPT:
+        methods.append(Method("R factanal", lambda: factanal(X, q), judge, 3, clocked=True))
+    yield Case("factor", f"fit {n} × {p}, q {q}", methods, "80× scikit-learn, 20× R's factanal")
+
+
 def jester(quick):
     folder = os.environ.get("COVARY_DATA", "")
     path = os.path.join(folder, "jester5k_ratings.csv.gz")
@@ -268,7 +349,7 @@ def jester(quick):
         yield Case(f"jester q {q}", f"{len(train)} ratings of {shape[0]} people, q {q}", methods, "20×")
 
 
-CASES = {"tall": tall, "tall32": tall32, "wide": wide, "large": large, "holes": holes, "jester": jester}
+CASES = {"tall": tall, "tall32": tall32, "wide": wide, "large": large, "holes": holes, "factor": factor, "jester": jester}
 
 
 SHOWN = {
@@ -299,7 +380,10 @@ def measure(case, repeats):
                 except Exception as error:  # a peer that gives up is a result too
                     method.times, result = turn, None
                     quality[method.name] = {"failed": str(error)}
-                best[method.name] = min(best[method.name], time.perf_counter() - started)
+                seconds = time.perf_counter() - started
+                if method.clocked and result is not None:
+                    seconds, result = result
+                best[method.name] = min(best[method.name], seconds)
             if turn == 0 and method.judge and result is not None:
                 quality[method.name] = method.judge(result)
             del result
@@ -346,12 +430,15 @@ def versions():
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             found[name] = None
+    if RSCRIPT:
+        found["R"] = subprocess.run([RSCRIPT, "--version"], capture_output=True, text=True).stdout.split("version ")[1].split()[0]
     return {**found, "python": platform.python_version(), "cores": os.cpu_count()}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)}; all by default")
+    parser.add_argument("cases", nargs="*", metavar="GROUP", help=f"of {', '.join(CASES)}; all by default")
+    parser.add_argument("--only", metavar="CASE", help="of the groups, only the case of this name, such as streaming")
     parser.add_argument("--quick", action="store_true", help="small sizes: seconds instead of minutes")
     parser.add_argument("--json", default="target/compare.json", help="where the numbers go")
     parser.add_argument("--repeats", type=int, default=5)
@@ -364,6 +451,8 @@ def main():
     cases = []
     for name in arguments.cases or CASES:
         for case in CASES[name](arguments.quick):
+            if arguments.only not in (None, case.name):
+                continue
             measure(case, arguments.repeats)
             tell(case)
             cases.append({"case": case.name, "what": case.what, "goal": case.goal, "results": case.results})

@@ -11,10 +11,26 @@
 True
 """
 
+from covary._adequacy import bartlett, kmo, smc
 from covary._covary import __version__
+from covary._factor import FactorAnalysis
 from covary._files import load, read
 from covary._input import observed
 from covary._pca import PCA
 from covary._ppca import PPCA
+from covary._rotate import Rotation, rotate
 
-__all__ = ["PCA", "PPCA", "__version__", "load", "observed", "read"]
+__all__ = [
+    "FactorAnalysis",
+    "PCA",
+    "PPCA",
+    "Rotation",
+    "__version__",
+    "bartlett",
+    "kmo",
+    "load",
+    "observed",
+    "read",
+    "rotate",
+    "smc",
+]

@@ -26,6 +26,13 @@ def seed_of(random_state):
     return int(check_random_state(random_state).randint(_LARGEST_SEED, dtype=np.uint64))
 
 
+def estimator_class(model):
+    """The class of estimators that hold this kind of model."""
+    import covary
+
+    return {"ppca": covary.PPCA, "pca": covary.PCA, "fa": covary.FactorAnalysis}[model.kind]
+
+
 def learned(name, doc):
     """A property that reads a number of the fitted model, once."""
 
@@ -74,7 +81,7 @@ class LinearGaussianEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         """
         rows = rows_of(self, X, sample_weight=sample_weight, reset=True)
         progress = Progress(type(self).__name__) if self.verbose else None
-        model = _covary.fit(rows, self._options(rows.n_rows, rows.n_features), progress)
+        model = _covary.fit(rows, self._options(rows), progress)
         self._take(model)
         if progress is not None:
             report = self.report_
@@ -83,7 +90,12 @@ class LinearGaussianEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         return self
 
     def partial_fit(self, X, y=None, sample_weight=None):
-        """Take in more rows, which must be complete: exact in any order and split.
+        """Take in more rows: exact for complete ones, in any order and split.
+
+        A batch with holes is one step of online EM [CM09]_, which comes near the maximum of the likelihood, nearer when the batches
+        are given several times; ``report_["exact"]`` is then False, and its trace holds the mean log density of each such batch
+        under the model before it. The first of them should have some rows for each feature: it decides where the steps start. For
+        the exact answer, `fit` all rows, from files with :func:`covary.read`.
 
         The model of all rows so far is computed when something asks for it. What `fit` has seen before is forgotten, with a
         warning: a fitted model does not determine the covariance of its rows.
@@ -97,11 +109,15 @@ class LinearGaussianEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         Returns
         -------
         self
+
+        References
+        ----------
+        .. [CM09] O. Cappé & E. Moulines (2009). On-line expectation–maximization algorithm for latent data models. J. R. Statist. Soc. B 71.
         """
         evidence = self._evidence_to_extend()
         rows = rows_of(self, X, sample_weight=sample_weight, reset=evidence is None)
-        evidence = _covary.Moments(rows.n_features) if evidence is None else evidence
-        evidence.update(rows, self.n_threads)
+        evidence = _covary.Seen(rows.n_features) if evidence is None else evidence
+        evidence.update(rows, self._options(None))
         self._set_evidence(evidence)
         return self
 
@@ -134,7 +150,8 @@ class LinearGaussianEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         self._set_evidence(mine)
         return self
 
-    def _options(self, n_rows, n_features):
+    def _options(self, seen):
+        """What is asked of the core, for rows or evidence that were seen, or None before all are."""
         raise NotImplementedError
 
     def _evidence_to_extend(self):
@@ -168,7 +185,7 @@ class LinearGaussianEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
                 )
             names = getattr(self, "feature_names_in_", None)
             names = None if names is None else [str(name) for name in names]
-            self._model = evidence.fit(self._options(evidence.n_rows, evidence.n_features), names)
+            self._model = evidence.fit(self._options(evidence), names)
             self._seconds = self._model.seconds
         return self._model
 
@@ -199,19 +216,21 @@ class LinearGaussianEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
     @property
     def report_(self):
-        """dict: how the fit went: solver, why, passes, seconds, trace, stop, rows, …"""
+        """dict: how the fit went: solver, why, exact, passes, seconds, trace, stop, rows, …"""
         model = self._fitted()
         report = json.loads(model.report)
         plan = report.pop("plan")
-        report = {"solver": plan["solver"], "why": plan["reason"], "memory": plan["memory"], **report}
+        exact = (report.get("holes") or {}).get("online_steps") is None
+        report = {"solver": plan["solver"], "why": plan["reason"], "exact": exact, "memory": plan["memory"], **report}
         return {**report, "seconds": self._seconds}
 
     @property
     def log_likelihood_(self):
-        """float: total log-likelihood of the rows; infinite when they lie in a plane that the model spans."""
+        """float: total log-likelihood of the rows; infinite when they lie in a plane that the model spans, NaN when it is not
+        known because batches with holes have gone by."""
         model = self._fitted()
         if model.log_likelihood is None:
-            return float("inf") if model.n_rows else float("nan")
+            return float("inf") if model.n_rows and self.report_["exact"] else float("nan")
         return model.log_likelihood
 
     @property
@@ -258,7 +277,7 @@ class LinearGaussianEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         """
         model = self._fitted()
         single = is_single(Z)
-        Z = check_array(Z, dtype=np.float64, ensure_all_finite=False, input_name="Z")
+        Z = check_array(Z, dtype=np.float64, ensure_all_finite=False, ensure_min_features=0, input_name="Z")
         return model.inverse_transform(Z, self._whitens(), single, self.n_threads)
 
     def posterior(self, X):
@@ -432,17 +451,16 @@ class LinearGaussianEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
         Returns
         -------
-        PPCA
+        PPCA, or FactorAnalysis of the same factors
             Fitted.
         """
-        from covary._ppca import PPCA
-
         model = self._fitted()
         names = list(getattr(self, "feature_names_in_", []))
         if not isinstance(features, slice):
             features = [names.index(f) if isinstance(f, str) else f for f in features]
         indices = np.arange(model.n_features)[features]
-        return PPCA._of(model.marginal(indices.tolist()), n_threads=self.n_threads)
+        marginal = model.marginal(indices.tolist())
+        return estimator_class(marginal)._of(marginal, n_threads=self.n_threads)
 
     def get_covariance(self):
         """Covariance of the features under the model, W Wᵀ + noise.
@@ -476,6 +494,10 @@ class LinearGaussianEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
     def _whitens(self):
         return False
+
+    def _summary(self):
+        """What a notebook shows besides."""
+        return {}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -7,7 +7,21 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["File", "Model", "Moments", "Options", "Rows", "__version__", "fit"]
+__all__ = [
+    "FactorOptions",
+    "File",
+    "Model",
+    "Options",
+    "Rotation",
+    "Rows",
+    "Seen",
+    "__version__",
+    "adequacy",
+    "adequacy_of_seen",
+    "fit",
+    "seen_covariance",
+    "most_factors",
+]
 
 __version__: str
 
@@ -45,6 +59,8 @@ class Rows:
     def n_features(self) -> int: ...
     @property
     def n_rows(self) -> int | None: ...
+    @property
+    def n_counted(self) -> int | None: ...
 
 @final
 class File:
@@ -73,7 +89,7 @@ class Options:
         kind: str,
         components: int | float | str,
         *,
-        complete: int | None = None,
+        complete: int | bool | None = None,
         solver: str = "auto",
         tolerance: float | None = None,
         max_iterations: int | None = None,
@@ -82,19 +98,61 @@ class Options:
     ) -> Options: ...
 
 @final
-class Moments:
-    def __new__(cls, n_features: int) -> Moments: ...
-    def update(self, rows: Rows, threads: int | None = None, progress: _Progress | None = None) -> None: ...
-    def merge(self, other: Moments) -> None: ...
-    def fit(self, options: Options, names: list[str] | None = None) -> Model: ...
+class Rotation:
+    def __new__(
+        cls,
+        method: str,
+        *,
+        parameter: float | None = None,
+        target: NDArray[np.float64] | None = None,
+        oblique: bool | None = None,
+        kaiser: bool | None = None,
+        starts: int | None = None,
+        seed: int = 0,
+        tolerance: float | None = None,
+        max_iterations: int | None = None,
+    ) -> Rotation: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def parameter(self) -> float | None: ...
+    @property
+    def kaiser(self) -> bool: ...
+    def run(self, loadings: NDArray[np.float64]) -> dict[str, Any]: ...
+
+@final
+class FactorOptions:
+    def __new__(
+        cls,
+        factors: int,
+        *,
+        rotation: Rotation | None = None,
+        lower: float | None = None,
+        starts: int | None = None,
+        undetermined: bool = False,
+        solver: str = "auto",
+        tolerance: float | None = None,
+        max_iterations: int | None = None,
+        seed: int = 0,
+        threads: int | None = None,
+    ) -> FactorOptions: ...
+
+@final
+class Seen:
+    def __new__(cls, n_features: int) -> Seen: ...
+    def update(self, rows: Rows, options: Options | FactorOptions, progress: _Progress | None = None) -> None: ...
+    def merge(self, other: Seen) -> None: ...
+    def fit(self, options: Options | FactorOptions, names: list[str] | None = None) -> Model: ...
     @property
     def n_rows(self) -> int: ...
     @property
+    def n_counted(self) -> int: ...
+    @property
     def n_features(self) -> int: ...
-    def __copy__(self) -> Moments: ...
+    def __copy__(self) -> Seen: ...
     def __getnewargs__(self) -> tuple[int]: ...
-    def __getstate__(self) -> bytes: ...
-    def __setstate__(self, state: bytes) -> None: ...
+    def __getstate__(self) -> tuple[bytes, tuple[bytes, str] | None]: ...
+    def __setstate__(self, state: tuple[bytes, tuple[bytes, str] | None]) -> None: ...
 
 @final
 class Model:
@@ -103,6 +161,14 @@ class Model:
         mean: NDArray[np.float64],
         loadings: NDArray[np.float64],
         noise_variance: float | NDArray[np.float64],
+        names: list[str] | None = None,
+    ) -> Model: ...
+    @staticmethod
+    def given_factors(
+        mean: NDArray[np.float64],
+        pattern: NDArray[np.float64],
+        noise_variance: NDArray[np.float64],
+        correlation: NDArray[np.float64] | None = None,
         names: list[str] | None = None,
     ) -> Model: ...
     @staticmethod
@@ -147,6 +213,11 @@ class Model:
     def transform(
         self, rows: Rows, whiten: bool = False, single_precision: bool = False, threads: int | None = None
     ) -> NDArray[Any]: ...
+    def scores(
+        self, rows: Rows, method: str, single_precision: bool = False, threads: int | None = None
+    ) -> NDArray[Any]: ...
+    def factor_tables(self) -> dict[str, NDArray[np.float64]]: ...
+    def standard_errors(self, threads: int | None = None) -> str: ...
     def posterior(
         self, rows: Rows, threads: int | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
@@ -178,4 +249,12 @@ class Model:
     def precision(self) -> NDArray[np.float64]: ...
     def sample(self, n: int, seed: int, threads: int | None = None) -> NDArray[np.float64]: ...
 
-def fit(rows: Rows, options: Options, progress: _Progress | None = None) -> Model: ...
+def fit(rows: Rows, options: Options | FactorOptions, progress: _Progress | None = None) -> Model: ...
+def most_factors(n_features: int) -> int: ...
+def seen_covariance(
+    covariance: NDArray[np.float64], n_rows: int, mean: NDArray[np.float64] | None = None
+) -> Seen: ...
+def adequacy(
+    covariance: NDArray[np.float64], n_rows: float | None = None, names: list[str] | None = None
+) -> str: ...
+def adequacy_of_seen(seen: Seen, names: list[str] | None = None) -> str: ...

@@ -2,11 +2,8 @@
 
 import os
 
+from covary._base import estimator_class
 from covary._covary import File, Model
-from covary._pca import PCA
-from covary._ppca import PPCA
-
-_ESTIMATORS = {"ppca": PPCA, "pca": PCA}
 
 
 def load(path):
@@ -18,7 +15,7 @@ def load(path):
 
     Returns
     -------
-    PPCA or PCA
+    PPCA, PCA or FactorAnalysis
         Fitted.
 
     Examples
@@ -32,7 +29,7 @@ def load(path):
     array([0., 1.])
     """
     model = Model.load(os.fspath(path))
-    return _ESTIMATORS[model.kind]._of(model)
+    return estimator_class(model)._of(model)
 
 
 def read(path, *, columns=None, drop=None, weights=None, memory=None):

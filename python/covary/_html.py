@@ -18,6 +18,7 @@ def summary(estimator):
         "share of the variance": " ".join(shares),
         "noise variance": _number(estimator.noise_variance_),
         "log-likelihood": _number(estimator.log_likelihood_),
+        **estimator._summary(),
         "solver": f"{report['solver']}: {report['why']}",
         "converged": "yes" if estimator.converged_ else f"no ({report['stop']})",
     }

@@ -21,7 +21,7 @@ class PCA(LinearGaussianEstimator):
     ----------
     n_components : int, float in (0, 1), "mle" or None
         How many directions; or the share of the variance that they should explain; or as many as Minka's evidence speaks for; or
-        min(n, p).
+        min(n, p), some of which have no variance where rows lie in a plane of fewer.
     copy : bool
         Ignored: X is never changed.
     whiten : bool
@@ -62,7 +62,7 @@ class PCA(LinearGaussianEstimator):
 
     Notes
     -----
-    Weights count rows: variances are divided by their sum minus 1.
+    Weights count rows: n is their sum, where that is more than the number of rows; variances are divided by it minus 1.
 
     Examples
     --------
@@ -109,8 +109,8 @@ class PCA(LinearGaussianEstimator):
     def _whitens(self):
         return self.whiten
 
-    def _options(self, n_rows, n_features):
-        components, complete = self._components(n_rows, n_features)
+    def _options(self, seen):
+        components, complete = self._components(seen)
         return _covary.Options(
             "pca",
             components,
@@ -121,13 +121,17 @@ class PCA(LinearGaussianEstimator):
             threads=self.n_threads,
         )
 
-    def _components(self, n_rows, n_features):
+    def _components(self, seen):
         """scikit-learn's limits on n_components, and what is asked of the core: n rows span n − 1 directions."""
-        if self.n_components == "mle":
-            return self._evidence_decides(n_rows, n_features), None
-        if n_rows is None:
+        if seen is None:
             return ("all" if self.n_components is None else self.n_components), None
-        limit = min(n_rows, n_features)
+        if self.n_components == "mle":
+            return self._evidence_decides(seen.n_counted, seen.n_features), None
+        if self.n_components is None and _SOLVERS.get(self.svd_solver, self.svd_solver) != "krylov":
+            return "all", True  # not completed when there are holes
+        if seen.n_rows is None:
+            return ("all" if self.n_components is None else self.n_components), None
+        limit = min(seen.n_counted, seen.n_features)
         least, most = (1, limit - 1) if self.svd_solver == "arpack" else (0, limit)
         q = most if self.n_components is None else self.n_components
         if not isinstance(q, Integral):
@@ -149,10 +153,8 @@ class PCA(LinearGaussianEstimator):
                 f"n_components={q} must be between {least} and min(n_samples, n_features)={limit} with "
                 f"svd_solver='{name}'"
             )
-        possible = min(n_rows - 1, n_features)
+        possible = min(seen.n_rows - 1, seen.n_features)
         complete = int(q) if q > possible else None
-        if self.n_components is None and _SOLVERS.get(self.svd_solver, self.svd_solver) != "krylov":
-            return "all", complete  # fewer when there are holes
         return min(int(q), max(possible, 1)), complete
 
     def _evidence_decides(self, n_rows, n_features):

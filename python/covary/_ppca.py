@@ -17,7 +17,7 @@ class PPCA(LinearGaussianEstimator):
     ----------
     n_components : int, float in (0, 1), "mle" or None
         Number of latent variables q; or the share of the variance that they should explain; or as many as Minka's evidence
-        speaks for; or all that the data allow.
+        speaks for; or all that the data allow: as many as there are directions in which the rows vary.
     solver : {"auto", "eigen", "svd", "dual", "krylov", "em"}
         How the answer is found; `report_` says which solver was chosen and why. All agree. Rows with holes need "em", which "auto"
         finds by itself.
@@ -101,7 +101,7 @@ class PPCA(LinearGaussianEstimator):
         self.n_threads = n_threads
         self.verbose = verbose
 
-    def _options(self, n_rows, n_features):
+    def _options(self, seen):
         return _covary.Options(
             "ppca",
             "all" if self.n_components is None else self.n_components,

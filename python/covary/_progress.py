@@ -7,7 +7,7 @@ _WIDTH = 30
 
 
 class Progress:
-    """Called by the core about twenty times a second while a fit runs."""
+    """Called by the core about fifty times a second while a fit runs."""
 
     def __init__(self, name, stream=None):
         self.name = name

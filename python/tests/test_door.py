@@ -26,39 +26,59 @@ def script(text, *arguments, timeout=300):
 
 
 LONG_FIT = """
-    import os, signal, threading, time
+    import os, signal, sys, threading, time
     import numpy as np
     import covary
+    from support import low_rank, punched
 
-    X = np.random.default_rng(0).normal(size={shape})
+    folder = sys.argv[1]
+    {given}
     sent = []
 
     def press():
         sent.append(time.perf_counter())
         os.kill(os.getpid(), signal.SIGINT)
 
-    threading.Timer({after}, press).start()
+    threading.Timer(0.7, press).start()
     try:
-        {work}
+        for _ in range(10_000):
+            {work}
         print("done")
     except KeyboardInterrupt:
-        print(time.perf_counter() - sent[0])
+        print(time.perf_counter() - sent[0], flush=True)
+        os._exit(0)  # without waiting for a decomposition that nobody wants any more
 """
 
+TALL, WIDE = "X = low_rank(60_000, 200, 5)", "X = low_rank(1200, 8000, 5)"
+LONG = {
+    "svd": ("X = low_rank(2500, 2500, 5)", "covary.PPCA(5, solver='svd').fit(X)"),
+    "dual": (WIDE, "covary.PPCA(solver='dual').fit(X)"),
+    "eigen": (TALL, "covary.PPCA(5, solver='eigen').fit(X)"),
+    "krylov": (WIDE, "covary.PPCA(20, solver='krylov').fit(X)"),
+    "a whole decomposition": ("X = low_rank(2500, 2000, 5)", "covary.PCA().fit(X)"),
+    "holes": ("X = punched(low_rank(40_000, 60, 5), 0.3)", "covary.PPCA(8).fit(X)"),
+    "binary file in chunks": (
+        f"{TALL}; path = folder + '/x.npy'; np.save(path, X)",
+        "covary.PPCA(5).fit(covary.read(path, memory=64 << 20))",
+    ),
+    "text file": (
+        "X = low_rank(30_000, 20, 2); path = folder + '/x.csv'; np.savetxt(path, X, delimiter=',')",
+        "covary.PPCA(2).fit(covary.read(path))",
+    ),
+    "question": ("X = low_rank(100_000, 50, 5); m = covary.PPCA(5).fit(X)", "m.score_samples(X)"),
+    "batches": (TALL, "covary.PPCA(5).partial_fit(X)"),
+}
 
-@pytest.mark.parametrize(
-    "shape, work",
-    [
-        # One decomposition that cannot be stopped in the middle; passes that can; a question.
-        ((2500, 2500), "covary.PPCA(5, solver='svd').fit(X)"),
-        ((60_000, 300), "[covary.PPCA(5).fit(X) for _ in range(200)]"),
-        ((100_000, 50), "m = covary.PPCA(5).fit(X); [m.score_samples(X) for _ in range(2000)]"),
-    ],
-)
-def test_ctrl_c_ends_a_call_long_before_it_is_done(shape, work):
-    waited = script(LONG_FIT.format(shape=shape, after=1.0, work=work))
-    # A tenth of a second is usual; a busy machine may take longer, the fit itself takes far longer.
-    assert float(waited) < 2.0
+
+@pytest.mark.parametrize("given, work", LONG.values(), ids=LONG)
+def test_ctrl_c_ends_a_call_within_a_fifth_of_a_second(given, work, tmp_path):
+    best = np.inf
+    # The machine may do other things at that moment, and the fit itself keeps all cores busy: the best of some attempts counts.
+    for _ in range(8):
+        best = min(best, float(script(LONG_FIT.format(given=given, work=work), tmp_path)))
+        if best < 0.2:
+            break
+    assert best < 0.2
 
 
 def test_python_runs_while_a_fit_does():

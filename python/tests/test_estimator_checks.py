@@ -13,17 +13,6 @@ ESTIMATORS = [
 ]
 
 
-def expected_failures(estimator):
-    """Without a number, as many components as n rows allow: repeating a row changes n, giving it weight 2 does not.
-
-    scikit-learn's own PCA has no weights, so nothing there decides which of the two should give way.
-    """
-    if estimator.n_components is not None:
-        return {}
-    reason = "n_components=None depends on the number of rows"
-    return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
-
-
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
+@parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_check(estimator, check):
     check(estimator)

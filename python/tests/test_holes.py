@@ -1,6 +1,7 @@
 """Rows with holes: fits against an independent optimiser, imputation against dense formulas."""
 
 import os
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -126,8 +127,55 @@ def test_data_that_cannot_be_fitted_are_named():
         covary.PPCA(1).fit(pd.DataFrame(X, columns=list("abcd")))
     with pytest.raises(ValueError, match="complete rows"):
         covary.PPCA("mle").fit(punched(low_rank(50, 4, 1), 0.1))
-    with pytest.raises(ValueError, match="X contains NaN"):
-        covary.PPCA(1).partial_fit(punched(low_rank(50, 4, 1), 0.1))
+
+
+@pytest.mark.parametrize("make", [covary.PPCA, covary.PCA])
+def test_batches_with_holes_are_steps_towards_the_maximum(make):
+    X = punched(low_rank(1500, 8, 2), 0.2)
+    best = make(2).fit(X)
+    model, gaps = make(2), []
+    for _ in range(8):
+        for part in np.array_split(X, 10):
+            model.partial_fit(part)
+        gaps.append(best.score(X) - model.score(X))
+    # The likelihood of the truth is about free parameters/2n = 0.007 nats per row below the maximum.
+    assert gaps[-1] < 1e-3 and gaps[-1] < gaps[0]
+    report = model.report_
+    assert (report["exact"], report["solver"], report["rows"], len(report["trace"])) == (False, "em", 12_000, 80)
+    assert report["holes"]["online_steps"] == 80 and "online" in report["why"]
+    assert np.isnan(model.log_likelihood_) and not model.converged_
+    assert best.report_["exact"] and make(2).partial_fit(low_rank(50, 4, 1)).report_["exact"]
+
+
+def test_a_batch_with_holes_among_complete_ones():
+    X = low_rank(2000, 6, 2)
+    Y = X.copy()
+    Y[1900:, 0] = np.nan
+    model = covary.PPCA(2).partial_fit(Y[:1000]).partial_fit(Y[1000:1900])
+    assert model.report_["exact"]
+    model.partial_fit(Y[1900:])
+    assert not model.report_["exact"]
+    best = covary.PPCA(2).fit(Y)
+    assert best.score(Y) - model.score(Y) < 1e-4  # 19 in 20 rows are complete and count as they are
+    again = pickle.loads(pickle.dumps(model))
+    for each in (model, again):
+        each.partial_fit(Y[1900:])
+    np.testing.assert_array_equal(model.loadings_, again.loadings_)
+    with pytest.raises(ValueError, match="fit all rows"):
+        covary.PPCA(2).partial_fit(X).merge(model)
+
+
+def test_observed_cells_and_files_come_in_batches_too(tmp_path):
+    X = punched(low_rank(600, 6, 2), 0.3)
+    np.save(tmp_path / "x.npy", X)
+    stored = [sparse.coo_array((x[~np.isnan(x)], np.nonzero(~np.isnan(x))), shape=x.shape) for x in (X[:300], X[300:])]
+    dense, listed, file = covary.PPCA(2), covary.PPCA(2), covary.PPCA(2)
+    for half, cells in zip((X[:300], X[300:]), stored):
+        dense.partial_fit(half)
+        listed.partial_fit(covary.observed(cells))
+    np.testing.assert_allclose(dense.get_covariance(), listed.get_covariance(), rtol=1e-9)
+    file.partial_fit(covary.read(tmp_path / "x.npy"))
+    np.testing.assert_allclose(file.mean_, covary.PPCA(2).partial_fit(X).mean_, rtol=1e-9)
 
 
 def test_files_with_holes(tmp_path):

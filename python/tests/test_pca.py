@@ -53,6 +53,32 @@ def test_weights_count_rows():
         covary.PCA(2).fit(X, sample_weight=np.full(100, 0.005))
 
 
+@pytest.mark.parametrize("make", [covary.PCA, covary.PPCA])
+def test_all_components_do_not_depend_on_how_rows_are_repeated(make):
+    X = low_rank(12, 30, 4)
+    weights = np.arange(12) % 5
+    ours, repeated = make().fit(X, sample_weight=weights), make().fit(np.repeat(X, weights, axis=0))
+    parts = make().partial_fit(X[:5], sample_weight=weights[:5]).partial_fit(X[5:], sample_weight=weights[5:])
+    # Nine rows of positive weight vary in eight directions; they stand for 21 rows, and scikit-learn's PCA has min(n, p).
+    expected = {covary.PCA: 21, covary.PPCA: 8}[make]
+    assert ours.n_components_ == repeated.n_components_ == parts.n_components_ == expected
+    for each in (repeated, parts):
+        np.testing.assert_allclose(ours.transform(X), each.transform(X), atol=1e-8)
+    if make is covary.PCA:
+        np.testing.assert_allclose(make(21).fit(X, sample_weight=weights).transform(X), ours.transform(X), atol=1e-8)
+        with pytest.raises(ValueError, match="between 0 and min"):
+            make(22).fit(X, sample_weight=weights)
+
+
+def test_no_components_are_the_mean_and_a_round_noise():
+    X = low_rank(40, 3, 1)
+    ours, theirs = covary.PCA(0).fit(X), sklearn.decomposition.PCA(0, svd_solver="full").fit(X)
+    assert ours.transform(X).shape == (40, 0) and ours.n_components_ == 0
+    assert ours.noise_variance_ == pytest.approx(theirs.noise_variance_, rel=1e-12)
+    np.testing.assert_allclose(ours.score_samples(X), theirs.score_samples(X), rtol=1e-9)
+    np.testing.assert_allclose(ours.inverse_transform(ours.transform(X)), np.tile(X.mean(axis=0), (40, 1)))
+
+
 def test_rows_with_holes_are_projected_by_least_squares():
     X = low_rank(200, 6, 2)
     pca = covary.PCA(2).fit(X)

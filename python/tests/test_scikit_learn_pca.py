@@ -17,7 +17,6 @@ DIFFERENT = {
     "that says what would help",
     ("test_pca_score", ""): "it expects whitening to lower the likelihood; whitening changes the coordinates that transform "
     "returns, not the distribution of the data",
-    ("test_pca_score3", ""): "it fits n_components=0; a PCA without components is refused",
     ("test_pca_zero_noise_variance_edge_cases", ""): "fewer rows than features and all components kept: the model lies in a "
     "plane and rows have no density; a score would be the arithmetic of a singular matrix",
     ("test_pca_svd_solver_auto", ""): "it reads the private name of scikit-learn's choice; ours is in report_, and its choice "

@@ -17,7 +17,7 @@ use crate::table::{number, pairs};
 pub(crate) struct FactorFacts {
     rotation: Option<RotationReport>,
     discrepancy: Option<f64>,
-    dof: Option<usize>,
+    dof: Option<i64>,
     correlation_log_likelihood: Option<f64>,
     gradient_norm: Option<f64>,
     starts: Option<usize>,
@@ -68,7 +68,7 @@ impl FactorFacts {
         Some(Self {
             rotation: saved.report.rotation().cloned(),
             discrepancy: report.and_then(|r| r.discrepancy),
-            dof: counted(|r| r.dof),
+            dof: report.map(|r| r.dof),
             correlation_log_likelihood: told(|r| r.correlation_log_likelihood),
             gradient_norm: told(|r| r.gradient_norm),
             starts: counted(|r| r.starts),

@@ -23,6 +23,7 @@
 //! | [`estimator`] | the front doors: options → plan → algorithm → model and report |
 //! | [`rotate`] | loadings turned so that they can be read |
 //! | [`assess`] | how well a factor model fits, how sure its numbers are, whether data are worth one |
+//! | [`select`] | choosing the number of components |
 //! | [`persist`] | models and evidence as bytes that two languages can read |
 //!
 //! Symbols, once and for all: x is a row of p features, z its q latent variables, W the p × q loadings, μ the mean,
@@ -41,6 +42,7 @@ pub mod linalg;
 pub mod model;
 pub mod persist;
 pub mod rotate;
+pub mod select;
 
 pub use algorithm::Components;
 pub use control::{Control, Event};

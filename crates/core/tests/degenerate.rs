@@ -71,9 +71,6 @@ fn all_constant() {
 fn impossible_numbers_of_components() {
     let x = normal_matrix(5, 9, &mut Rng(1));
     for solver in ALL {
-        let error = error_of(&x, 0, solver);
-        assert!(matches!(error, Error::Parameter { .. }), "{error}");
-        assert_eq!(error.class(), ErrorClass::Usage);
         for requested in [5, 9, 10, usize::MAX] {
             let error = error_of(&x, requested, solver);
             let Error::Components { requested: r, possible, rows, features } = error else {
@@ -471,4 +468,29 @@ fn cells_that_are_not_whole_rows() {
     use covary::data::{Chunk, Order};
     assert!(matches!(Chunk::from_rows(0, vec![1.0; 3], 2, Order::Rows), Err(Error::Length { .. })));
     assert!(Chunk::from_rows(0, vec![], 0, Order::Rows).is_err());
+}
+
+/// All is noise: mean, σ² = trace/p and the likelihood of independent normals, whoever finds the spectrum.
+#[test]
+fn no_components_leave_a_round_normal() {
+    let x = rows_with_deviations(60, &falling(5, 0.7), 2.0, &mut Rng(3));
+    let (mean, covariance) = mean_and_covariance(&x, None);
+    let variance = (0..5).map(|j| covariance[(j, j)]).sum::<f64>() / 5.0;
+    let round = Dense::new(mean.clone(), Mat::from_fn(5, 5, |i, j| if i == j { variance } else { 0.0 }));
+    let expected: Vec<f64> = (0..60).map(|i| round.log_density(&row(&x, i))).collect();
+    for solver in ALL {
+        let fit = Ppca::new(0).solver(solver).fit(table(&x)).unwrap();
+        assert_eq!((fit.model.n_latent(), fit.report.components), (0, 0));
+        relative(fit.spectrum.noise_variance(), variance, 1e-12, solver);
+        close_all(&fit.model.log_density(table(&x)).unwrap(), &expected, 1e-10, solver);
+        relative(fit.report.log_likelihood.unwrap(), expected.iter().sum(), 1e-11, solver);
+        let z = fit.model.posterior(table(&x)).unwrap();
+        assert_eq!((z.mean.nrows(), z.mean.ncols()), (60, 0));
+        let pca = Pca::new(0).solver(solver).fit(table(&x)).unwrap();
+        close_all(&row(&pca.model.reconstruct(table(&x)).unwrap(), 7), &mean, 1e-12, solver);
+    }
+    let mut holes = x.clone();
+    holes[(0, 0)] = f64::NAN;
+    let error = Ppca::new(0).fit(table(&holes)).unwrap_err();
+    assert!(error.to_string().contains("at least 1 when rows have holes"), "{error}");
 }

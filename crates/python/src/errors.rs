@@ -14,7 +14,7 @@ pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
     let text = in_words(error);
     match (error, error.class()) {
         (_, ErrorClass::Interrupted) => PyKeyboardInterrupt::new_err(()),
-        (Error::NoDensity { .. } | Error::Format(_) | Error::Version { .. }, _) => {
+        (Error::NoDensity { .. } | Error::Collapsed { .. } | Error::Format(_) | Error::Version { .. }, _) => {
             PyValueError::new_err(text)
         }
         (_, ErrorClass::Numerical) => linalg_error(py, &text),
@@ -59,6 +59,13 @@ fn in_words(error: &Error) -> String {
         }
         Error::Components { requested, possible, rows, features } => format!(
             "n_components={requested} must be between 1 and {possible} for n_samples={rows}, n_features={features}"
+        ),
+        Error::Factors { requested, possible, features } => format!(
+            "n_components={requested} is too many for n_features={features}: {}",
+            match possible {
+                0 => "factor analysis needs at least 3 features".into(),
+                _ => format!("ask for at most {possible}"),
+            }
         ),
         other => other.to_string(),
     }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use covary::data::RowSource;
-use covary::estimator::{FromSpectrum, Spectral};
-use covary::evidence::{Accumulator, Moments as Evidence, gather, gather_stream};
+use covary::data::{RowSource, counted_rows};
+use covary::estimator::{Batch, FromSpectrum, Online, Spectral};
+use covary::evidence::{Latent, Moments as Evidence, gather, gather_stream};
 use covary::model::{LinearGaussian, Model as AnyModel, PrincipalComponents};
 use covary::persist::{Portable, SavedModel};
 use covary::{Components, Control, Fit, Solver};
@@ -14,6 +14,7 @@ use pyo3::types::PyBytes;
 
 use crate::door::{Manner, run};
 use crate::errors::exception;
+use crate::factor::FactorOptions;
 use crate::input::{Held, Rows};
 use crate::model::Model;
 
@@ -23,7 +24,7 @@ use crate::model::Model;
 pub(crate) struct Options {
     kind: Kind,
     components: Components,
-    complete: Option<usize>,
+    complete: Option<Complete>,
     solver: Solver,
     tolerance: Option<f64>,
     max_iterations: Option<usize>,
@@ -37,6 +38,14 @@ enum Kind {
     Pca,
 }
 
+/// To how many directions those of complete rows are completed by others of no variance.
+#[derive(Clone, Copy, FromPyObject)]
+enum Complete {
+    /// As many as there are rows or features, whichever are fewer.
+    Rows(bool),
+    To(usize),
+}
+
 #[derive(FromPyObject)]
 enum Asked {
     Count(usize),
@@ -47,14 +56,14 @@ enum Asked {
 #[pymethods]
 impl Options {
     /// `components`: a number, a fraction of the variance, "mle" or "all"; `complete`: directions of no variance are added
-    /// to those of complete rows until there are so many.
+    /// to those of complete rows until there are so many, or (True) as many as there are rows or features.
     #[new]
     #[pyo3(signature = (kind, components, *, complete=None, solver="auto", tolerance=None, max_iterations=None, seed=0, threads=None))]
     #[allow(clippy::too_many_arguments, reason = "keywords of a Python call")]
     fn new(
         kind: &str,
         components: Asked,
-        complete: Option<usize>,
+        complete: Option<Complete>,
         solver: &str,
         tolerance: Option<f64>,
         max_iterations: Option<usize>,
@@ -99,6 +108,50 @@ impl Options {
         Manner { threads: self.threads, progress }
     }
 
+    /// Fits rows, within memory and with threads where they are limited.
+    fn fit(
+        &self,
+        source: &dyn RowSource,
+        limits: (Option<usize>, Option<usize>),
+        control: &Control<'_>,
+        names: Option<Vec<String>>,
+    ) -> covary::Result<SavedModel> {
+        match self.kind {
+            Kind::Ppca => {
+                self.finish(self.limited::<LinearGaussian>(limits).fit_with(source, control), names)
+            }
+            Kind::Pca => {
+                self.finish(self.limited::<PrincipalComponents>(limits).fit_with(source, control), names)
+            }
+        }
+    }
+
+    fn limited<M: FromSpectrum>(&self, (memory, threads): (Option<usize>, Option<usize>)) -> Spectral<M> {
+        let mut estimator = self.estimator();
+        if let Some(memory) = memory {
+            estimator = estimator.memory(memory);
+        }
+        if let Some(threads) = threads {
+            estimator = estimator.threads(threads);
+        }
+        estimator
+    }
+
+    /// Fits moments.
+    fn fit_moments(&self, evidence: &Evidence, names: Option<Vec<String>>) -> covary::Result<SavedModel> {
+        match self.kind {
+            Kind::Ppca => self.finish(self.estimator::<LinearGaussian>().fit_moments(evidence), names),
+            Kind::Pca => self.finish(self.estimator::<PrincipalComponents>().fit_moments(evidence), names),
+        }
+    }
+
+    fn fit_seen(&self, seen: &Online, names: Option<Vec<String>>) -> covary::Result<SavedModel> {
+        match self.kind {
+            Kind::Ppca => self.finish(self.estimator::<LinearGaussian>().fit_online(seen), names),
+            Kind::Pca => self.finish(self.estimator::<PrincipalComponents>().fit_online(seen), names),
+        }
+    }
+
     /// The fit, as it would stand in a file.
     fn finish<M: Into<AnyModel>>(
         &self,
@@ -107,7 +160,15 @@ impl Options {
     ) -> covary::Result<SavedModel> {
         let mut saved = SavedModel::new(fit?, names)?;
         let asked = self.complete.filter(|_| saved.report.holes.is_none());
-        if let (Some(q), AnyModel::Pca(m)) = (asked, &saved.model) {
+        let q = match asked {
+            Some(Complete::To(q)) => q,
+            Some(Complete::Rows(true)) => saved.report.counted_rows().min(saved.report.features),
+            _ => 0,
+        };
+        if let AnyModel::Pca(m) = &saved.model
+            && q > m.n_components()
+            && (m.noise_variance() == 0.0 || matches!(asked, Some(Complete::To(_))))
+        {
             let completed = m.completed(q)?;
             saved.eigenvalues.resize(saved.eigenvalues.len().max(completed.n_components()), 0.0);
             saved.report.components = completed.n_components();
@@ -117,48 +178,98 @@ impl Options {
     }
 }
 
+/// Options of either kind.
+#[derive(FromPyObject)]
+pub(crate) enum AnyOptions<'py> {
+    Spectral(PyRef<'py, Options>),
+    Factors(PyRef<'py, FactorOptions>),
+}
+
+impl AnyOptions<'_> {
+    fn manner(&self, progress: Option<Py<PyAny>>) -> Manner {
+        match self {
+            Self::Spectral(options) => options.manner(progress),
+            Self::Factors(options) => options.manner(progress),
+        }
+    }
+
+    /// What can leave the interpreter.
+    fn recipe(&self) -> Recipe {
+        match self {
+            Self::Spectral(options) => Recipe::Spectral((*options).clone()),
+            Self::Factors(options) => Recipe::Factors((*options).clone()),
+        }
+    }
+}
+
+enum Recipe {
+    Spectral(Options),
+    Factors(FactorOptions),
+}
+
+impl Recipe {
+    fn fit_moments(&self, evidence: &Evidence, names: Option<Vec<String>>) -> covary::Result<SavedModel> {
+        match self {
+            Self::Spectral(options) => options.fit_moments(evidence, names),
+            Self::Factors(options) => options.fit_moments(evidence, names),
+        }
+    }
+
+    /// What rows add to what was seen; factors want complete ones.
+    fn look(&self, seen: &Online, source: &dyn RowSource, control: &Control<'_>) -> covary::Result<Batch> {
+        match self {
+            Self::Spectral(options) => options.estimator::<LinearGaussian>().look(seen, source, control),
+            Self::Factors(_) => {
+                let p = seen.n_features();
+                seen.batch_of(gather(source, || Evidence::empty_double(p), control)?)
+            }
+        }
+    }
+
+    fn fit_seen(&self, seen: &Online, names: Option<Vec<String>>) -> covary::Result<SavedModel> {
+        match self {
+            Self::Spectral(options) => options.fit_seen(seen, names),
+            Self::Factors(options) => options.fit_moments(seen.parts().0, names),
+        }
+    }
+}
+
 /// Fits rows.
 #[pyfunction]
 #[pyo3(signature = (rows, options, progress=None))]
 pub(crate) fn fit(
     py: Python<'_>,
     rows: &Rows,
-    options: &Options,
+    options: AnyOptions<'_>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Model> {
-    let job = Job { held: Arc::clone(&rows.held), budget: rows.budget, options: options.clone() };
+    let job = Job { held: Arc::clone(&rows.held), budget: rows.budget, recipe: options.recipe() };
     let names = rows.names();
-    let manner = options.manner(progress);
-    let saved = run(py, &manner, move |control| match job.options.kind {
-        Kind::Ppca => job.options.finish(job.fit::<LinearGaussian>(control), names),
-        Kind::Pca => job.options.finish(job.fit::<PrincipalComponents>(control), names),
-    })?;
+    let saved = run(py, &options.manner(progress), move |control| job.fit(control, names))?;
     Model::new(py, saved)
 }
 
 struct Job {
     held: Arc<Held>,
     budget: Option<covary_io::Budget>,
-    options: Options,
+    recipe: Recipe,
 }
 
 impl Job {
-    fn fit<M: FromSpectrum>(&self, control: &Control<'_>) -> covary::Result<Fit<M>> {
+    fn fit(&self, control: &Control<'_>, names: Option<Vec<String>>) -> covary::Result<SavedModel> {
         if let Some(stream) = self.held.take_stream() {
             let p = self.held.n_features();
             let moments = gather_stream(&mut stream?, || Evidence::empty(p), control)?;
-            return self.options.estimator().fit_moments(&moments);
+            return self.recipe.fit_moments(&moments, names);
         }
         let source = self.held.source()?;
-        let mut estimator = self.options.estimator();
-        if let Some(budget) = self.budget {
-            estimator = estimator.memory(budget.solver(loaded_bytes(source)));
-            if source.as_table().is_none() {
-                let available = rayon::current_num_threads();
-                estimator = estimator.threads(budget.threads(available, source.n_features()));
-            }
+        let memory = self.budget.map(|budget| budget.solver(loaded_bytes(source)));
+        let apart = self.budget.filter(|_| source.as_table().is_none());
+        let threads = apart.map(|b| b.threads(rayon::current_num_threads(), source.n_features()));
+        match &self.recipe {
+            Recipe::Spectral(options) => options.fit(source, (memory, threads), control, names),
+            Recipe::Factors(options) => options.fit(source, (memory, threads), control, names),
         }
-        estimator.fit_with(source, control)
     }
 }
 
@@ -167,83 +278,123 @@ fn loaded_bytes(source: &dyn RowSource) -> usize {
     source.as_table().map_or(0, |table| bytes(table.shape()))
 }
 
-/// Mean and scatter of complete rows: what `partial_fit` adds to and `merge` adds up.
+/// What `partial_fit` has seen: moments of complete rows, and steps of online EM.
 #[pyclass(module = "covary._covary")]
-pub(crate) struct Moments {
-    evidence: Evidence,
+pub(crate) struct Seen {
+    online: Arc<Online>,
+}
+
+impl Seen {
+    pub(crate) fn of(moments: Evidence) -> covary::Result<Self> {
+        Ok(Self { online: Arc::new(Online::from_parts(moments, None)?) })
+    }
+
+    /// Moments of the complete rows.
+    pub(crate) fn moments(&self) -> &Evidence {
+        self.online.parts().0
+    }
 }
 
 #[pymethods]
-impl Moments {
+impl Seen {
     /// Of no rows.
     #[new]
     fn new(n_features: usize) -> Self {
-        Self { evidence: Evidence::empty_double(n_features) }
+        Self { online: Arc::new(Online::empty(n_features)) }
     }
 
-    /// Takes in rows.
-    #[pyo3(signature = (rows, threads=None, progress=None))]
+    /// Takes in rows; the options decide where steps start when there are holes.
+    #[pyo3(signature = (rows, options, progress=None))]
     fn update(
         &mut self,
         py: Python<'_>,
         rows: &Rows,
-        threads: Option<usize>,
+        options: AnyOptions<'_>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<()> {
-        let (held, p) = (Arc::clone(&rows.held), self.evidence.n_features());
-        let part = run(py, &Manner { threads, progress }, move |control| match held.take_stream() {
-            Some(stream) => gather_stream(&mut stream?, || Evidence::empty_double(p), control),
-            None => gather(held.source()?, || Evidence::empty_double(p), control),
+        let (held, online) = (Arc::clone(&rows.held), Arc::clone(&self.online));
+        let (manner, recipe) = (options.manner(progress), options.recipe());
+        let batch = run(py, &manner, move |control| {
+            let p = online.n_features();
+            match held.take_stream() {
+                Some(stream) => {
+                    let moments = gather_stream(&mut stream?, || Evidence::empty_double(p), control)?;
+                    online.batch_of(moments)
+                }
+                None => recipe.look(&online, held.source()?, control),
+            }
         })?;
-        self.evidence.merge(&part).map_err(|error| exception(py, &error))
+        // Whoever still looks, because somebody was interrupted, keeps what was there.
+        Arc::make_mut(&mut self.online).take(batch).map_err(|error| exception(py, &error))
     }
 
     /// Takes in what another has seen.
     fn merge(&mut self, py: Python<'_>, other: &Self) -> PyResult<()> {
-        self.evidence.merge(&other.evidence).map_err(|error| exception(py, &error))
+        Arc::make_mut(&mut self.online).merge(&other.online).map_err(|error| exception(py, &error))
     }
 
-    /// The model of these moments.
+    /// The model of what was seen.
     #[pyo3(signature = (options, names=None))]
-    fn fit(&self, py: Python<'_>, options: &Options, names: Option<Vec<String>>) -> PyResult<Model> {
-        let (evidence, options) = (self.evidence.clone(), options.clone());
-        let saved = run(py, &options.manner(None), move |_| match options.kind {
-            Kind::Ppca => options.finish(options.estimator::<LinearGaussian>().fit_moments(&evidence), names),
-            Kind::Pca => {
-                options.finish(options.estimator::<PrincipalComponents>().fit_moments(&evidence), names)
-            }
-        })?;
+    fn fit(&self, py: Python<'_>, options: AnyOptions<'_>, names: Option<Vec<String>>) -> PyResult<Model> {
+        let (online, recipe) = (Arc::clone(&self.online), options.recipe());
+        let saved = run(py, &options.manner(None), move |_| recipe.fit_seen(&online, names))?;
         Model::new(py, saved)
     }
 
     /// Rows of positive weight.
     #[getter]
     fn n_rows(&self) -> usize {
-        self.evidence.rows()
+        self.online.rows()
+    }
+
+    /// Number of rows that they stand for, by their weights.
+    #[getter]
+    fn n_counted(&self) -> usize {
+        counted_rows(self.online.rows(), self.online.weight())
     }
 
     /// Number of features.
     #[getter]
     fn n_features(&self) -> usize {
-        self.evidence.n_features()
+        self.online.n_features()
     }
 
     fn __copy__(&self) -> Self {
-        Self { evidence: self.evidence.clone() }
+        Self { online: Arc::clone(&self.online) }
     }
 
     fn __getnewargs__(&self) -> (usize,) {
-        (self.evidence.n_features(),)
+        (self.online.n_features(),)
     }
 
-    fn __getstate__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let names: Vec<String> = (0..self.evidence.n_features()).map(|j| j.to_string()).collect();
-        let bytes = self.evidence.to_bytes(&names).map_err(|error| exception(py, &error))?;
-        Ok(PyBytes::new(py, &bytes))
+    /// Bytes of the moments and, where there were holes, bytes of the evidence and JSON of the tally.
+    fn __getstate__<'py>(&self, py: Python<'py>) -> PyResult<State<Bound<'py, PyBytes>>> {
+        let names: Vec<String> = (0..self.online.n_features()).map(|j| j.to_string()).collect();
+        let told = |error| exception(py, &error);
+        let (complete, holey) = self.online.parts();
+        let complete = PyBytes::new(py, &complete.to_bytes(&names).map_err(told)?);
+        let Some((latent, tally)) = holey else { return Ok((complete, None)) };
+        let latent = PyBytes::new(py, &latent.to_bytes(&names).map_err(told)?);
+        Ok((complete, Some((latent, serde_json::to_string(tally).map_err(unreadable)?))))
     }
 
-    fn __setstate__(&mut self, py: Python<'_>, state: &[u8]) -> PyResult<()> {
-        self.evidence = Evidence::from_bytes(state).map_err(|error| exception(py, &error))?.evidence;
+    fn __setstate__(&mut self, py: Python<'_>, state: State<Vec<u8>>) -> PyResult<()> {
+        let told = |error| exception(py, &error);
+        let complete = Evidence::from_bytes(&state.0).map_err(told)?.evidence;
+        let holey = match state.1 {
+            Some((latent, tally)) => {
+                let tally = serde_json::from_str(&tally).map_err(unreadable)?;
+                Some((Latent::from_bytes(&latent).map_err(told)?.evidence, tally))
+            }
+            None => None,
+        };
+        self.online = Arc::new(Online::from_parts(complete, holey).map_err(told)?);
         Ok(())
     }
+}
+
+type State<B> = (B, Option<(B, String)>);
+
+fn unreadable(error: serde_json::Error) -> PyErr {
+    PyValueError::new_err(error.to_string())
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::RecordBatchReader;
 use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_pyarrow::PyArrowType;
-use covary::data::{Block, Cells, Observed, Real, RowSource, Sparse, Table};
+use covary::data::{Block, Cells, Observed, Real, RowSource, Sparse, Table, counted_rows};
 use covary::linalg::MatRef;
 use covary_io::{Budget, Grid, Loaded, ReadOptions, Reader, Selection, Stream, open, open_arrow};
 use numpy::{Element, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
@@ -184,14 +184,17 @@ impl Rows {
     /// Number of rows of positive weight, when it is known.
     #[getter]
     fn n_rows(&self) -> Option<usize> {
-        let counted = |weights: &[f64]| weights.iter().filter(|w| **w > 0.0).count();
-        match self.held.source().ok()? {
-            source if source.as_table().is_some() => {
-                let table = source.as_table()?;
-                Some(table.weights().map_or(table.shape().0, counted))
-            }
-            source => source.n_rows(),
-        }
+        let source = self.held.source().ok()?;
+        let positive = |weights: &[f64]| weights.iter().filter(|w| **w > 0.0).count();
+        source.weights().map(positive).or_else(|| source.n_rows())
+    }
+
+    /// Number of rows that they stand for, by their weights, when it is known.
+    #[getter]
+    fn n_counted(&self) -> Option<usize> {
+        let weights = self.held.source().ok()?.weights();
+        let rows = self.n_rows()?;
+        Some(weights.map_or(rows, |weights| counted_rows(rows, weights.iter().sum())))
     }
 }
 

@@ -4,11 +4,13 @@
 
 mod door;
 mod errors;
+mod factor;
 mod fit;
 mod input;
 mod model;
 mod output;
 mod reading;
+mod rotation;
 
 use pyo3::prelude::*;
 
@@ -19,7 +21,13 @@ fn _covary(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<input::Rows>()?;
     module.add_class::<input::File>()?;
     module.add_class::<fit::Options>()?;
-    module.add_class::<fit::Moments>()?;
+    module.add_class::<fit::Seen>()?;
+    module.add_class::<factor::FactorOptions>()?;
+    module.add_class::<rotation::Rotation>()?;
     module.add_class::<model::Model>()?;
+    module.add_function(wrap_pyfunction!(factor::most_factors, module)?)?;
+    module.add_function(wrap_pyfunction!(rotation::seen_covariance, module)?)?;
+    module.add_function(wrap_pyfunction!(rotation::adequacy, module)?)?;
+    module.add_function(wrap_pyfunction!(rotation::adequacy_of_seen, module)?)?;
     module.add_function(wrap_pyfunction!(fit::fit, module)?)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use covary::data::RowSource;
 use covary::linalg::Mat;
-use covary::model::{LatentCovariance, LinearGaussian, Noise, Reconstruction};
+use covary::model::{Factors, LatentCovariance, LinearGaussian, Noise, Reconstruction};
 use covary::persist::SavedModel;
 use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -15,6 +15,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::door::{Manner, run};
 use crate::errors::exception;
+use crate::factor::{precision, scores, tables};
 use crate::input::{Held, Rows, write};
 use crate::output::{double, matrix, single, vector};
 use crate::reading::Reading;
@@ -30,6 +31,13 @@ impl Model {
     pub(crate) fn new(py: Python<'_>, saved: SavedModel) -> PyResult<Self> {
         let inner = Arc::new(Reading::new(&saved).map_err(|error| exception(py, &error))?);
         Ok(Self { saved, inner })
+    }
+
+    fn factors(&self) -> PyResult<&Factors> {
+        match &*self.inner {
+            Reading::Factors(m) => Ok(m),
+            _ => Err(PyValueError::new_err("a model of kind 'fa' is needed")),
+        }
     }
 
     /// Asks something about rows.
@@ -73,6 +81,27 @@ impl Model {
         Self::new(py, saved.map_err(|error| exception(py, &error))?)
     }
 
+    /// A model of factors: mean (p), pattern (p, q), noise variances (p) and correlation of the factors (q, q).
+    #[staticmethod]
+    #[pyo3(signature = (mean, pattern, noise_variance, correlation=None, names=None))]
+    fn given_factors(
+        py: Python<'_>,
+        mean: PyReadonlyArray1<'_, f64>,
+        pattern: PyReadonlyArray2<'_, f64>,
+        noise_variance: PyReadonlyArray1<'_, f64>,
+        correlation: Option<PyReadonlyArray2<'_, f64>>,
+        names: Option<Vec<String>>,
+    ) -> PyResult<Self> {
+        let (mean, pattern) = (mean.as_array().to_vec(), to_mat(&pattern));
+        let noise = Noise::Diagonal(noise_variance.as_array().to_vec());
+        let model = match correlation {
+            Some(phi) => Factors::given(mean, pattern.as_ref(), to_mat(&phi).as_ref(), noise),
+            None => LinearGaussian::new(mean, pattern, noise).map(Factors::new),
+        };
+        let saved = model.and_then(|model| SavedModel::given(model, names));
+        Self::new(py, saved.map_err(|error| exception(py, &error))?)
+    }
+
     /// Reads the bytes of a model file.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
@@ -103,7 +132,7 @@ impl Model {
         Ok((py.get_type::<Self>().getattr("from_bytes")?, (self.to_bytes(py)?,)))
     }
 
-    /// `ppca` or `pca`.
+    /// `ppca`, `pca` or `fa`.
     #[getter]
     fn kind(&self) -> &'static str {
         self.saved.model.kind()
@@ -133,17 +162,21 @@ impl Model {
         vector(py, self.saved.model.mean())
     }
 
-    /// W (p, q).
+    /// W, or the pattern of factors (p, q).
     #[getter]
     fn loadings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        matrix(py, self.inner.gaussian().loadings().as_ref())
+        match &*self.inner {
+            Reading::Factors(m) => matrix(py, m.pattern().as_ref()),
+            other => matrix(py, other.gaussian().loadings().as_ref()),
+        }
     }
 
-    /// Orthonormal directions in rows (q, p).
+    /// Orthonormal directions in rows, or the pattern of factors (q, p).
     #[getter]
     fn components<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         match &*self.inner {
             Reading::Components(m, _) => matrix(py, m.components().transpose()),
+            Reading::Factors(m) => matrix(py, m.pattern().transpose()),
             Reading::Gaussian(m) => {
                 let (axes, _) = m.principal_axes().map_err(|error| exception(py, &error))?;
                 matrix(py, axes.transpose())
@@ -165,7 +198,7 @@ impl Model {
     fn explained_variance<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         match &*self.inner {
             Reading::Components(m, _) => vector(py, m.variances()),
-            Reading::Gaussian(m) => vector(py, &self.saved.eigenvalues[..m.n_latent()]),
+            other => vector(py, &self.saved.eigenvalues[..other.gaussian().n_latent()]),
         }
     }
 
@@ -224,6 +257,36 @@ impl Model {
         Ok(z.into_numpy(py)?.into_any())
     }
 
+    /// Scores on factors (n, q): "regression" or "bartlett".
+    #[pyo3(signature = (rows, method, single_precision=false, threads=None))]
+    fn scores<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &Rows,
+        method: &str,
+        single_precision: bool,
+        threads: Option<usize>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (factors, method) = (self.factors()?.clone(), scores(method)?);
+        let z = self.ask(py, rows, threads, move |_, rows| factors.transform(rows, method))?;
+        Ok(match single_precision {
+            true => single(&z).into_numpy(py)?.into_any(),
+            false => double(&z).into_numpy(py)?.into_any(),
+        })
+    }
+
+    /// Structure, correlation of factors, communalities, … as arrays.
+    fn factor_tables<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        tables(py, self.factors()?)
+    }
+
+    /// Standard errors of a fit of factors, as JSON.
+    #[pyo3(signature = (threads=None))]
+    fn standard_errors(&self, py: Python<'_>, threads: Option<usize>) -> PyResult<String> {
+        let (factors, saved) = (self.factors()?.clone(), self.saved.clone());
+        run(py, &Manner { threads, progress: None }, move |_| precision(&factors, &saved))
+    }
+
     /// Posterior mean (n, q) and covariance: (q, q) when no row has a hole, else (n, q, q).
     #[pyo3(signature = (rows, threads=None))]
     fn posterior<'py>(
@@ -233,7 +296,7 @@ impl Model {
         threads: Option<usize>,
     ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyAny>)> {
         let (mean, covariance) = self.ask(py, rows, threads, |m, rows| {
-            let posterior = m.gaussian().posterior(rows)?;
+            let posterior = m.posterior(rows)?;
             Ok((double(&posterior.mean), posterior.covariance))
         })?;
         let covariance = match covariance {
@@ -402,8 +465,10 @@ impl Model {
     fn marginal(&self, py: Python<'_>, features: Vec<usize>) -> PyResult<Self> {
         let name = |j: &usize| self.saved.features.get(*j).cloned();
         let names = self.saved.named().then(|| features.iter().filter_map(name).collect::<Vec<_>>());
-        let model = self.inner.gaussian().marginal(&features);
-        let saved = model.and_then(|model| SavedModel::given(model, names));
+        let saved = match &*self.inner {
+            Reading::Factors(m) => m.marginal(&features).and_then(|model| SavedModel::given(model, names)),
+            other => other.gaussian().marginal(&features).and_then(|model| SavedModel::given(model, names)),
+        };
         Self::new(py, saved.map_err(|error| exception(py, &error))?)
     }
 
@@ -444,7 +509,7 @@ impl Model {
     }
 }
 
-fn to_mat(array: &PyReadonlyArray2<'_, f64>) -> Mat<f64> {
+pub(crate) fn to_mat(array: &PyReadonlyArray2<'_, f64>) -> Mat<f64> {
     let view = array.as_array();
     Mat::from_fn(view.nrows(), view.ncols(), |i, j| view[(i, j)])
 }

@@ -2,12 +2,16 @@
 
 use covary::data::RowSource;
 use covary::linalg::{Mat, MatRef};
-use covary::model::{LinearGaussian, Model as AnyModel, PrincipalComponents, Reconstruction};
+use covary::model::{
+    Factors, LinearGaussian, Model as AnyModel, Posterior, PrincipalComponents, Reconstruction, Scores,
+};
 use covary::persist::SavedModel;
 
 /// The model as Python reads it.
 pub(crate) enum Reading {
     Gaussian(LinearGaussian),
+    /// Read through factors, turned or not.
+    Factors(Factors),
     /// With the divisor n − 1, as scikit-learn has it; and the density that goes with it.
     Components(PrincipalComponents, LinearGaussian),
 }
@@ -16,7 +20,7 @@ impl Reading {
     pub(crate) fn new(saved: &SavedModel) -> covary::Result<Self> {
         match &saved.model {
             AnyModel::Ppca(m) => Ok(Self::Gaussian(m.clone())),
-            AnyModel::Fa(m) => Ok(Self::Gaussian(m.gaussian().clone())),
+            AnyModel::Fa(m) => Ok(Self::Factors(m.clone())),
             AnyModel::Pca(m) => {
                 // Given numbers were never divided by anything.
                 let given = saved.report.rows == 0;
@@ -30,12 +34,21 @@ impl Reading {
     pub(crate) fn gaussian(&self) -> &LinearGaussian {
         match self {
             Self::Gaussian(m) | Self::Components(_, m) => m,
+            Self::Factors(m) => m.gaussian(),
+        }
+    }
+
+    pub(crate) fn posterior(&self, rows: &dyn RowSource) -> covary::Result<Posterior> {
+        match self {
+            Self::Factors(m) => m.posterior(rows),
+            _ => self.gaussian().posterior(rows),
         }
     }
 
     pub(crate) fn transform(&self, rows: &dyn RowSource, whiten: bool) -> covary::Result<Mat<f64>> {
         match self {
             Self::Gaussian(m) => m.latent_mean(rows),
+            Self::Factors(m) => m.transform(rows, Scores::Regression),
             Self::Components(m, _) if whiten => m.whiten(rows),
             Self::Components(m, _) => m.project(rows),
         }
@@ -48,6 +61,7 @@ impl Reading {
     ) -> covary::Result<Mat<f64>> {
         match self {
             Self::Gaussian(m) => m.decode(latent),
+            Self::Factors(m) => m.decode(latent),
             Self::Components(m, _) if whiten => m.unwhiten(latent),
             Self::Components(m, _) => m.embed(latent),
         }

@@ -16,7 +16,7 @@ pub(super) fn dimension(eigenvalues: &[f64], n: f64) -> usize {
 /// ln p(data | q) by Laplace's method, up to a constant that does not depend on q \[Min00\]:
 /// $p(U)\, \prod_{i \le q} \lambda_i^{-n/2}\, \sigma^{-n(p-q)}\, (2\pi)^{(m+q)/2}\, |A|^{-1/2}\, n^{-q/2}$ with
 /// m = pq − q(q+1)/2.
-fn log_evidence(eigenvalues: &[f64], q: usize, n: f64) -> f64 {
+pub(crate) fn log_evidence(eigenvalues: &[f64], q: usize, n: f64) -> f64 {
     let p = eigenvalues.len();
     let (kept, left) = eigenvalues.split_at(q);
     let noise = left.iter().sum::<f64>() / left.len() as f64;

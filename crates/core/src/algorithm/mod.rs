@@ -11,8 +11,9 @@ mod factor_profile;
 pub(crate) mod krylov;
 pub(crate) mod krylov_factor;
 mod maximise;
-mod minka;
+pub(crate) mod minka;
 pub(crate) mod newton_factor;
+pub(crate) mod online;
 mod quasi_newton;
 mod refine;
 pub(crate) mod start;
@@ -28,11 +29,12 @@ use crate::model::negligible;
 /// How many components are wanted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Components {
-    /// So many.
+    /// So many; with none, all is noise.
     Count(usize),
     /// As few as explain this share of the variance, in (0, 1).
     Fraction(f64),
-    /// All that the data allow: min(n − 1, p).
+    /// All that the data allow: as many as there are directions in which the rows vary, min(n − 1, p) unless the data are
+    /// special. Writing a row twice, or giving it weight 2, adds none. With holes, as many as the observed cells can tell from noise.
     All,
     /// The number of largest evidence by Minka's approximation; needs at least as many rows as features.
     Evidence,
@@ -53,9 +55,8 @@ impl From<f64> for Components {
 impl Components {
     /// What makes no sense whatever the data.
     pub(crate) fn check(self) -> Result<()> {
-        let (name, allowed) = ("the number of components", "at least 1, or a fraction between 0 and 1");
+        let (name, allowed) = ("the number of components", "a whole number, or a fraction between 0 and 1");
         match self {
-            Self::Count(0) => Err(Error::Parameter { name, value: "0".into(), allowed }),
             Self::Fraction(f) if !(f > 0.0 && f < 1.0) => {
                 Err(Error::Parameter { name, value: f.to_string(), allowed })
             }
@@ -84,7 +85,7 @@ impl Components {
         }
         let possible = features.min(rows - 1);
         match self {
-            Self::All => Ok(possible),
+            Self::All => Ok(rank(rows, features, &eigenvalues[..possible])),
             Self::Count(requested) if requested > possible => {
                 Err(Error::Components { requested, possible, rows, features })
             }
@@ -98,6 +99,12 @@ impl Components {
             Self::Evidence => Ok(minka::dimension(&without_rounding(rows, eigenvalues), rows as f64)),
         }
     }
+}
+
+/// The number of eigenvalues that are not only rounding.
+fn rank(rows: usize, features: usize, eigenvalues: &[f64]) -> usize {
+    let floor = negligible(rows, features, eigenvalues[0]);
+    eigenvalues.iter().filter(|v| **v > floor).count()
 }
 
 /// The eigenvalues with those that are only rounding set to 0.
@@ -126,6 +133,12 @@ mod tests {
         let values = [5.0, 3.0, 1.0, 1.0];
         let q = |f: f64| Components::Fraction(f).resolve(10, 4, &values).unwrap();
         assert_eq!([q(0.1), q(0.5), q(0.51), q(0.8), q(0.81), q(0.99)], [1, 1, 2, 2, 3, 4]);
+    }
+
+    #[test]
+    fn all_are_the_directions_in_which_the_rows_vary() {
+        let q = |rows| Components::All.resolve(rows, 4, &[5.0, 3.0, 1e-16, 0.0]).unwrap();
+        assert_eq!([q(2), q(3), q(4), q(100)], [1, 2, 2, 2]);
     }
 
     #[test]

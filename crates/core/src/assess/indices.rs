@@ -106,7 +106,7 @@ impl FitIndices {
         let compared = Compared::new(&sample, rows, model)?;
         let log_likelihood = log_likelihood.or_else(|| rows.map(|n| compared.log_likelihood(n, &sample)));
         let test = rows.and_then(|n| Test::new(&compared, n, model, bartlett(n, model)));
-        Ok(Self::from_parts(&compared, test, rows, model, log_likelihood))
+        Ok(Self::from_parts(&compared, test.as_ref(), rows, model, log_likelihood))
     }
 
     /// Of rows with holes: likelihood ratios take the place of discrepancies, without Bartlett's correction, which is for complete rows.
@@ -131,29 +131,29 @@ impl FitIndices {
             ..Compared::new(&Correlation::new(covariance)?, Some(rows), model)?
         };
         let test = Test::new(&compared, rows, model, (rows, rows));
-        Ok(Self::from_parts(&compared, test, Some(rows), model, Some(likelihoods.model)))
+        Ok(Self::from_parts(&compared, test.as_ref(), Some(rows), model, Some(likelihoods.model)))
     }
 
     fn from_parts(
         c: &Compared,
-        test: Option<Test>,
+        test: Option<&Test>,
         rows: Option<f64>,
         model: &FactorModel<'_>,
         ell: Option<f64>,
     ) -> Self {
-        let index = |f: fn(&Test) -> f64| test.as_ref().filter(|t| t.dof > 0.0).map(f);
+        let index = |f: fn(&Test) -> f64| test.filter(|t| t.dof > 0.0).map(f);
         let k = model.parameters() as f64;
         let p = model.n_features();
         Self {
             rows,
             discrepancy: c.discrepancy,
-            chi2: test.as_ref().map(|t| t.chi2),
+            chi2: test.map(|t| t.chi2),
             dof: model.dof(),
-            p_value: test.as_ref().and_then(|t| upper_tail(t.chi2, t.dof)),
-            null_chi2: test.as_ref().map(|t| t.null_chi2),
+            p_value: test.and_then(|t| upper_tail(t.chi2, t.dof)),
+            null_chi2: test.map(|t| t.null_chi2),
             null_dof: (p * (p - 1) / 2) as i64,
             rmsea: index(Test::rmsea),
-            rmsea_interval: test.as_ref().filter(|t| t.dof > 0.0).map(Test::rmsea_interval),
+            rmsea_interval: test.filter(|t| t.dof > 0.0).map(Test::rmsea_interval),
             cfi: index(Test::cfi),
             tli: index(Test::tli).filter(|v| v.is_finite()),
             srmr: (c.squared_residuals(true) / (p * (p + 1) / 2) as f64).sqrt(),
@@ -162,7 +162,7 @@ impl FitIndices {
             parameters: model.parameters(),
             aic: ell.map(|l| 2.0 * (k - l)),
             bic: ell.zip(rows).map(|(l, n)| k * n.ln() - 2.0 * l),
-            bic_difference: test.as_ref().map(|t| t.chi2 - t.dof * t.rows.ln()),
+            bic_difference: test.map(|t| t.chi2 - t.dof * t.rows.ln()),
         }
     }
 }

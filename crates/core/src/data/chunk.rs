@@ -149,6 +149,12 @@ impl Cells<'_> {
     }
 }
 
+/// Some rows, copied.
+fn picked<T: Real>(view: MatRef<'_, T>, rows: &[usize]) -> Block<'static, T> {
+    let cells = rows.iter().flat_map(|i| view.row(*i).iter().copied()).collect();
+    Block::Owned { cells, nrows: rows.len(), ncols: view.ncols(), order: Order::Rows }
+}
+
 /// Number of rows of this width that so many cells make.
 pub(super) fn whole_rows(cells: usize, width: usize) -> Result<usize> {
     match cells.checked_rem(width) {
@@ -220,6 +226,20 @@ impl<'a> Chunk<'a> {
     pub fn borrowed(&self) -> Chunk<'_> {
         let weights = self.weights.as_deref().map(Cow::Borrowed);
         Chunk { first_row: self.first_row, cells: self.cells.part(0, self.nrows()), weights }
+    }
+
+    /// A copy of some rows, in the given order and precision.
+    pub(crate) fn select(&self, rows: &[usize]) -> Result<Chunk<'static>> {
+        let cells = match &self.cells {
+            Cells::F32(block) => Cells::F32(picked(block.view(), rows)),
+            Cells::F64(block) => Cells::F64(picked(block.view(), rows)),
+            Cells::Observed(cells) => Cells::F64(picked(cells.to_dense().as_ref(), rows)),
+        };
+        let chunk = Chunk::new(self.first_row, cells);
+        match self.weights() {
+            Some(weights) => chunk.with_weights(rows.iter().map(|i| weights[*i]).collect::<Vec<_>>()),
+            None => Ok(chunk),
+        }
     }
 
     /// Index in the source of this chunk's first row.

@@ -175,6 +175,10 @@ impl RowSource for Observed<'_> {
         Some(self.nrows())
     }
 
+    fn weights(&self) -> Option<&[f64]> {
+        self.weights.as_deref()
+    }
+
     fn feature_names(&self) -> Option<&[String]> {
         self.names.as_deref()
     }

@@ -27,6 +27,11 @@ pub trait RowSource: Sync {
         None
     }
 
+    /// Weights of the rows, when there are some and they lie in memory.
+    fn weights(&self) -> Option<&[f64]> {
+        None
+    }
+
     /// Names of the features, when they have some.
     fn feature_names(&self) -> Option<&[String]> {
         None
@@ -72,6 +77,13 @@ pub trait RowStream {
     /// # Errors
     /// Whatever the source meets.
     fn next_chunk(&mut self) -> Result<Option<Chunk<'static>>>;
+}
+
+/// Number of rows that rows of some total weight stand for: one of weight 2 is one that was written twice. Weights below 1
+/// take none away.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole rows; saturates")]
+pub fn counted_rows(rows: usize, weight: f64) -> usize {
+    rows.max(weight as usize)
 }
 
 /// Applies `f` to every chunk on all threads; the results come in the order of the grid.

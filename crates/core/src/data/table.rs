@@ -108,6 +108,10 @@ impl RowSource for Table<'_> {
         Some(self.shape().0)
     }
 
+    fn weights(&self) -> Option<&[f64]> {
+        self.weights.as_deref()
+    }
+
     fn feature_names(&self) -> Option<&[String]> {
         self.names.as_deref()
     }

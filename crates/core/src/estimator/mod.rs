@@ -2,12 +2,14 @@
 
 mod factor;
 mod incomplete;
+mod online;
 mod plan;
 mod report;
 mod spectral;
 mod turn;
 
-pub use factor::{FactorAnalysis, FactorFit, FactorSolver, standard_errors};
+pub use factor::{FactorAnalysis, FactorFit, FactorSolver, most_factors, standard_errors};
+pub use online::{Batch, Online, Tally};
 pub use plan::{Plan, Request, Solver, choose};
 pub use report::{FactorReport, Fit, Holes, Report, RotationReport};
 pub use spectral::{FromSpectrum, Pca, Ppca, Spectral};

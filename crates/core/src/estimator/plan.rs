@@ -24,6 +24,8 @@ pub enum Solver {
     Em,
     /// Newton's method on the noise of each feature: factor analysis only.
     Newton,
+    /// None: the parameters were given.
+    Given,
 }
 
 impl Solver {
@@ -37,6 +39,7 @@ impl Solver {
             Self::Krylov => "krylov",
             Self::Em => "em",
             Self::Newton => "newton",
+            Self::Given => "given",
         }
     }
 }
@@ -136,7 +139,7 @@ impl Costs {
             Solver::Dual => n * n * p + self.decomposition(n) + 2.0 * n * p * self.q.unwrap_or(n),
             Solver::Krylov => KRYLOV_PASSES * 4.0 * n * p * self.block,
             Solver::Em => KRYLOV_PASSES * n * p * self.evidence(),
-            Solver::Svd | Solver::Auto | Solver::Newton => 6.0 * n * p * n.min(p),
+            Solver::Svd | Solver::Auto | Solver::Newton | Solver::Given => 6.0 * n * p * n.min(p),
         }
     }
 
@@ -147,7 +150,7 @@ impl Costs {
             Solver::Dual => SQUARES * self.n * self.n + self.p * self.q.unwrap_or(self.n),
             Solver::Krylov => 16.0 * self.p * self.block,
             Solver::Em => EVIDENCES * self.p * self.evidence(),
-            Solver::Svd | Solver::Auto | Solver::Newton => 3.0 * self.n * self.p,
+            Solver::Svd | Solver::Auto | Solver::Newton | Solver::Given => 3.0 * self.n * self.p,
         };
         (cells * 8.0) as usize
     }
@@ -160,6 +163,7 @@ impl Costs {
                 "it needs all rows in memory, and they are read in parts; raise the memory limit or use eigen or krylov",
             ),
             Solver::Newton => no("it is for factor analysis; use eigen"),
+            Solver::Given => no("it says that nothing was solved; use eigen"),
             Solver::Krylov if self.q.is_none() => no(
                 "it finds a given number of components; give a number instead of a fraction, or use eigen, svd or dual",
             ),

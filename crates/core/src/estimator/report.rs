@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Plan;
 use crate::algorithm::{Journey, Stop};
 use crate::assess::Assessment;
+use crate::data::counted_rows;
 use crate::evidence::Census;
 use crate::model::Spectrum;
 use crate::rotate::{Rotate, Rotated};
@@ -63,8 +64,8 @@ pub struct FactorReport {
     /// The discrepancy log |C| + tr(S C⁻¹) − log |S| − p at the optimum, the same for covariances and correlations; `None` when
     /// S is singular, where it is infinite, or was never formed.
     pub discrepancy: Option<f64>,
-    /// Degrees of freedom, ((p − q)² − (p + q))/2.
-    pub dof: usize,
+    /// Degrees of freedom, ((p − q)² − (p + q))/2; negative when the loadings are not determined.
+    pub dof: i64,
     /// Total log-likelihood of features divided by their standard deviations: that of the correlation matrix.
     pub correlation_log_likelihood: f64,
     /// Euclidean norm of the gradient of the discrepancy by log ψ, without the features that are held at the bound.
@@ -135,6 +136,9 @@ pub struct Holes {
     /// Pairs of features that no row has both of, so that their covariance rests on the model alone; `None` when that was
     /// not counted.
     pub unseen_pairs: Option<usize>,
+    /// Batches that were each one step of online EM, so that the fit comes near the maximum but is not at it; `None` when the fit is exact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub online_steps: Option<usize>,
 }
 
 impl Holes {
@@ -145,6 +149,7 @@ impl Holes {
             patterns: census.patterns(),
             empty_rows: census.empty_rows(),
             unseen_pairs,
+            online_steps: None,
         }
     }
 
@@ -174,6 +179,11 @@ impl Report {
             trace: journey.trace,
             seconds,
         }
+    }
+
+    /// Number of rows that the weighted rows stand for: one of weight 2 is one written twice. Weights below 1 take none away.
+    pub fn counted_rows(&self) -> usize {
+        counted_rows(self.rows, self.weight)
     }
 
     /// How the loadings were turned, whatever the model.

@@ -16,7 +16,7 @@ use crate::model::{LinearGaussian, PrincipalComponents, Spectrum};
 const NOISE_ACCURACY: f64 = 1e-4;
 
 /// A model that a spectrum determines.
-pub trait FromSpectrum: Sized + Send {
+pub trait FromSpectrum: Clone + Send {
     /// Makes it.
     ///
     /// # Errors
@@ -158,6 +158,9 @@ impl<M: FromSpectrum> Spectral<M> {
     /// # Errors
     /// As [`fit`](Self::fit); [`Error::Solver`] when another solver than `eigen` is asked for.
     pub fn fit_moments(&self, moments: &Moments) -> Result<Fit<M>> {
+        if self.components == Components::Count(0) {
+            return without_components(self.with_one().fit_moments(moments)?);
+        }
         let started = Instant::now();
         self.components.check()?;
         if !matches!(self.solver, Solver::Auto | Solver::Eigen) {
@@ -173,7 +176,15 @@ impl<M: FromSpectrum> Spectral<M> {
         finish(Solved { plan, spectrum, journey: None, holes: None }, started)
     }
 
+    /// The same with one component.
+    fn with_one(&self) -> Self {
+        Self { components: Components::Count(1), ..self.clone() }
+    }
+
     fn run(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Fit<M>> {
+        if self.components == Components::Count(0) {
+            return without_components(self.with_one().run(source, control)?);
+        }
         let started = Instant::now();
         self.components.check()?;
         control.check()?; // whole-matrix solvers do not ask again
@@ -276,6 +287,18 @@ impl<M: FromSpectrum> Spectral<M> {
         let journey = Journey { stop: Stop::Converged, trace: Vec::new(), passes: 2 };
         Ok((eigen::solve(&moments, q, self.seed)?, Some(journey)))
     }
+}
+
+/// What is left of a fit when its components are given to the noise.
+fn without_components<M: FromSpectrum>(fit: Fit<M>) -> Result<Fit<M>> {
+    if fit.report.holes.is_some() {
+        let (name, value) = ("the number of components", "0".into());
+        return Err(Error::Parameter { name, value, allowed: "at least 1 when rows have holes" });
+    }
+    let spectrum = fit.spectrum.without_directions();
+    let ll = spectrum.log_likelihood();
+    let report = Report { components: 0, log_likelihood: ll.is_finite().then_some(ll), ..fit.report };
+    Ok(Fit { model: M::from_spectrum(&spectrum)?, spectrum, report })
 }
 
 /// A spectrum with the way it was found.

@@ -98,6 +98,11 @@ impl Survey {
         Self { census: Census::empty(n_features), margins: Margins::empty(n_features) }
     }
 
+    /// What is there, whether or not it is enough for anything.
+    pub(crate) fn census(self) -> Census {
+        self.census
+    }
+
     /// What is there, and each feature by itself.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! Statistics of rows that can be merged: what every fit is made from.
 
+mod carried;
 mod census;
 mod center;
 mod filled;
@@ -16,6 +17,7 @@ mod residual;
 mod shifted;
 mod sketch;
 
+pub(crate) use carried::Frame;
 pub use census::Census;
 pub(crate) use center::center_of;
 pub(crate) use filled::FilledSketch;

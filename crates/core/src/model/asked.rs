@@ -11,7 +11,7 @@ use super::patchy::{Features, Patchy};
 use crate::data::{Cells, Chunk, ObservedRows, Real, with_view};
 use crate::error::{Error, Result};
 use crate::evidence::MaskedBlock;
-use crate::linalg::{Mat, MatRef};
+use crate::linalg::{Mat, MatRef, clean_zeros};
 
 /// Rows of a block: deviations and products stay in cache.
 const BLOCK_ROWS: usize = 128;
@@ -90,7 +90,7 @@ impl<'m> Asked<'m> {
         f: &mut impl FnMut(Group<'_>) -> Result<()>,
     ) -> Result<Vec<usize>> {
         let full = self.full()?;
-        let mut e = Mat::zeros(view.ncols(), BLOCK_ROWS.min(view.nrows())); // (p × rows)
+        let mut e = clean_zeros(view.ncols(), BLOCK_ROWS.min(view.nrows())); // (p × rows)
         let mut others = Vec::new();
         for start in (0..view.nrows()).step_by(BLOCK_ROWS) {
             let len = BLOCK_ROWS.min(view.nrows() - start);

@@ -1,9 +1,9 @@
 //! Factor analysis as people read it: loadings on turned factors, what they explain, and scores.
 
-use super::{LatentCovariance, LinearGaussian, Posterior};
+use super::{LatentCovariance, LinearGaussian, Noise, Posterior};
 use crate::data::Rows;
 use crate::error::{Error, Result};
-use crate::linalg::{Mat, MatRef, column_norm, inverse, mirror_lower, product};
+use crate::linalg::{Cholesky, Mat, MatRef, column_norm, inverse, mirror_lower, product};
 
 /// How far the length of a column of a turn may be from 1.
 const UNIT: f64 = 1e-8;
@@ -74,6 +74,23 @@ impl Factors {
     /// The same model with factors f = z.
     pub fn without_turn(self) -> Self {
         Self { turned: None, ..self }
+    }
+
+    /// A model of given numbers: pattern Λ (p × q) and correlation Φ (q × q) of the factors, from which W = ΛTᵀ with Φ = TᵀT.
+    ///
+    /// # Errors
+    /// When shapes disagree, numbers are not finite, or Φ is not a correlation matrix of independent factors.
+    pub fn given(
+        mean: Vec<f64>,
+        pattern: MatRef<'_, f64>,
+        phi: MatRef<'_, f64>,
+        noise: Noise,
+    ) -> Result<Self> {
+        check_correlation(phi, pattern.ncols())?;
+        let factor = Cholesky::new(phi.to_owned(), "the correlation of the factors")?;
+        let lower = factor.lower();
+        let gaussian = LinearGaussian::new(mean, product(pattern, lower.as_ref()), noise)?;
+        Self::new(gaussian).with_turn(lower.transpose().to_owned())
     }
 
     /// The density, with loadings W as they were found.
@@ -154,6 +171,28 @@ impl Factors {
         columns.map(|(a, b)| a.iter().zip(b.iter()).map(|(a, b)| a * b).sum()).collect()
     }
 
+    /// Rows μ + Λf of factors f (n × q).
+    ///
+    /// # Errors
+    /// When the factors are not q.
+    pub fn decode(&self, factors: MatRef<'_, f64>) -> Result<Mat<f64>> {
+        let Some(turned) = &self.turned else { return self.gaussian.decode(factors) };
+        let noise = self.gaussian.noise().clone();
+        LinearGaussian::new(self.mean().to_vec(), turned.pattern.clone(), noise)?.decode(factors)
+    }
+
+    /// The model of some of the features: the same factors, turned as here.
+    ///
+    /// # Errors
+    /// When a feature does not exist or is asked for twice.
+    pub fn marginal(&self, features: &[usize]) -> Result<Self> {
+        let marginal = Self::new(self.gaussian.marginal(features)?);
+        match self.turn() {
+            Some(turn) => marginal.with_turn(turn.clone()),
+            None => Ok(marginal),
+        }
+    }
+
     /// Scores of each row (n × q).
     ///
     /// Holes are integrated out. A row whose cells do not determine all factors (fewer than q, or cells that say nothing
@@ -228,6 +267,24 @@ impl Turned {
         (0..q).for_each(|k| correlation[(k, k)] = 1.0);
         let pattern = product(gaussian.loadings().as_ref(), inverse.transpose());
         Ok(Self { turn, correlation, pattern })
+    }
+}
+
+/// A finite symmetric matrix of this size.
+fn check_correlation(phi: MatRef<'_, f64>, q: usize) -> Result<()> {
+    let sides =
+        [("rows of the factor correlation", phi.nrows()), ("columns of the factor correlation", phi.ncols())];
+    if let Some((what, found)) = sides.into_iter().find(|(_, side)| *side != q) {
+        return Err(Error::Length { what, expected: q, found });
+    }
+    let mut cells = (0..q).flat_map(|j| (0..=j).map(move |i| (j, i)));
+    let differs = |d: f64| d.is_nan() || d.abs() > UNIT;
+    match cells.find(|&(i, j)| differs(phi[(i, j)] - phi[(j, i)])) {
+        Some((row, column)) => {
+            let (value, mirrored) = (phi[(row, column)], phi[(column, row)]);
+            Err(Error::Asymmetric { row, column, value, mirrored })
+        }
+        None => Ok(()),
     }
 }
 

@@ -5,13 +5,14 @@ use std::sync::OnceLock;
 use super::LinearGaussian;
 use crate::data::Real;
 use crate::error::{Error, Result};
-use crate::linalg::{ColRef, LatentFactor, Mat, MatRef, add_product};
+use crate::linalg::{ColRef, LatentFactor, Mat, MatRef, add_product, clean_zeros};
 
 /// A model restricted to the features that some rows have, ready to be applied to them.
 pub(super) struct Kernel {
     mean: Vec<f64>,
-    root: Vec<f64>, // √d, the noise deviations relative to √s
-    a: Mat<f64>,    // A = D^-½ W (p × q)
+    root: Vec<f64>,  // √d, the noise deviations relative to √s
+    scale: Vec<f64>, // 1/√d
+    a: Mat<f64>,     // A = D^-½ W (p × q)
     /// Of s I + AᵀA: the posterior.
     factor: LatentFactor,
     /// Of AᵀA, made when it is first asked for.
@@ -24,12 +25,14 @@ impl Kernel {
         let p = model.n_features();
         let s = typical_noise(model);
         let root: Vec<f64> = (0..p).map(|j| relative_noise(model, s, j).sqrt()).collect();
+        let scale = root.iter().map(|r| 1.0 / r).collect();
         let w = model.loadings();
-        let a = Mat::from_fn(p, w.ncols(), |i, j| w[(i, j)] / root[i]);
+        let mut a = clean_zeros(p, w.ncols());
+        a.as_mut().copy_from(Mat::from_fn(p, w.ncols(), |i, j| w[(i, j)] / root[i]));
         let factor = LatentFactor::new(a.as_ref(), s)?;
         let log_det_d = (0..p).map(|j| relative_noise(model, s, j).ln()).sum();
         let least_squares = OnceLock::new();
-        Ok(Self { mean: model.mean().to_vec(), root, a, factor, least_squares, log_det_d })
+        Ok(Self { mean: model.mean().to_vec(), root, scale, a, factor, least_squares, log_det_d })
     }
 
     pub(super) fn n_features(&self) -> usize {
@@ -137,6 +140,7 @@ pub(super) fn typical_noise(model: &LinearGaussian) -> f64 {
 
 #[inline(always)]
 fn scale_row<'a, T: Real>(out: &mut [f64], row: impl Iterator<Item = &'a T>, kernel: &Kernel) {
-    let terms = row.zip(&kernel.mean).zip(&kernel.root);
-    out.iter_mut().zip(terms).for_each(|(o, ((x, m), r))| *o = (x.to_f64() - m) / r);
+    // A product takes a quarter of the time of a division, and there is one for every cell.
+    let terms = row.zip(&kernel.mean).zip(&kernel.scale);
+    out.iter_mut().zip(terms).for_each(|(o, ((x, m), s))| *o = (x.to_f64() - m) * s);
 }

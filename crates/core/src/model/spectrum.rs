@@ -90,6 +90,12 @@ impl Spectrum {
         })
     }
 
+    /// The same eigenvalues with no direction kept: all variance is noise.
+    pub(crate) fn without_directions(&self) -> Self {
+        let vectors = Mat::zeros(self.n_features(), 0);
+        Self { vectors, distortion: Some(self.total_variance), log_likelihood: None, ..self.clone() }
+    }
+
     /// Mean of the rows (p).
     pub fn mean(&self) -> &[f64] {
         &self.mean

@@ -75,7 +75,7 @@ impl SavedModel {
             };
             (eigenvalues, (0..p).map(variance).sum())
         };
-        let plan = Plan { solver: Solver::Auto, reason: "the parameters were given".into(), memory: 0 };
+        let plan = Plan { solver: Solver::Given, reason: "the parameters were given".into(), memory: 0 };
         let report = Report {
             plan,
             rows: 0,

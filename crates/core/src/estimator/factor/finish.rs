@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::assess::Yardstick;
 use super::starts::Tries;
 use super::{FactorAnalysis, FactorFit};
+use crate::assess::FactorModel;
 use crate::error::{Error, Result};
 use crate::estimator::{FactorReport, Holes, Plan, Report, turned};
 use crate::linalg::Mat;
@@ -42,7 +43,7 @@ impl FactorAnalysis {
         };
         let factor = FactorReport {
             discrepancy: best.discrepancy,
-            dof: ((p - q).pow(2) - (p + q)) / 2,
+            dof: FactorModel::new(best.loadings.as_ref(), None, &best.uniquenesses)?.dof(),
             correlation_log_likelihood: of_correlations,
             gradient_norm: best.gradient_norm,
             iterations: best.trace.len(),

@@ -80,6 +80,7 @@ pub struct FactorAnalysis {
     max_iterations: usize,
     seed: u64,
     rotation: Option<Rotate>,
+    undetermined: bool,
     threads: Option<usize>,
 }
 
@@ -96,6 +97,7 @@ impl FactorAnalysis {
             max_iterations: 1000,
             seed: 0,
             rotation: None,
+            undetermined: false,
             threads: None,
         }
     }
@@ -152,6 +154,15 @@ impl FactorAnalysis {
     /// Seed of the starts after the first; 0 by default.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
+        self
+    }
+
+    /// Whether more factors than leave degrees of freedom are fitted; refused by default.
+    ///
+    /// There are then more numbers than covariances to tell them from: the covariance of the model is a good one, but the loadings are some of
+    /// many that give it.
+    pub fn undetermined(mut self, allowed: bool) -> Self {
+        self.undetermined = allowed;
         self
     }
 
@@ -219,8 +230,11 @@ impl FactorAnalysis {
     /// What makes no sense whatever the data.
     fn check(&self, p: usize) -> Result<()> {
         let q = self.factors;
-        Components::Count(q).check()?;
-        if q > most_factors(p) {
+        if q == 0 {
+            let (name, value) = ("the number of factors", "0".into());
+            return Err(Error::Parameter { name, value, allowed: "at least 1" });
+        }
+        if q > most_factors(p) && !(self.undetermined && q < p) {
             return Err(Error::Factors { requested: q, possible: most_factors(p), features: p });
         }
         if let Some(lower) = self.lower.filter(|l| !(*l > 0.0 && *l < 1.0)) {
@@ -251,7 +265,7 @@ impl FactorAnalysis {
     }
 }
 
-/// The largest q with ((p − q)² − (p + q))/2 ≥ 0.
-fn most_factors(p: usize) -> usize {
+/// The most factors of p features that leave degrees of freedom: the largest q with ((p − q)² − (p + q))/2 ≥ 0.
+pub fn most_factors(p: usize) -> usize {
     (0..p).take_while(|q| (p - q).pow(2) >= p + q).last().unwrap_or(0)
 }

@@ -1,0 +1,135 @@
+//! Cross-validation in one pass: moments of each fold, from which all others' and every number of components follow.
+
+use std::f64::consts::TAU;
+
+use super::information::Eigenvalues;
+use crate::data::Chunk;
+use crate::error::Result;
+use crate::evidence::{Accumulator, Moments};
+use crate::linalg::{Mat, product, symmetric_eigen};
+use crate::model::negligible;
+
+/// Moments of rows that were dealt to folds by a fixed shuffle: which fold a row is in depends on its number and the seed alone.
+#[derive(Debug, Clone)]
+pub(super) struct Folds {
+    parts: Vec<Moments>,
+    seed: u64,
+}
+
+impl Folds {
+    pub(super) fn empty(n_features: usize, folds: usize, seed: u64) -> Self {
+        Self { parts: (0..folds).map(|_| Moments::empty(n_features)).collect(), seed }
+    }
+
+    fn fold_of(&self, row: usize) -> usize {
+        // SplitMix64: neighbours end in different folds.
+        let mut x = (row as u64).wrapping_add(self.seed).wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        #[allow(clippy::cast_possible_truncation, reason = "a remainder")]
+        let fold = ((x ^ (x >> 31)) % self.parts.len() as u64) as usize;
+        fold
+    }
+
+    /// Of all rows.
+    pub(super) fn all(&self) -> Result<Moments> {
+        self.without(self.parts.len())
+    }
+
+    fn without(&self, fold: usize) -> Result<Moments> {
+        let mut sum = Moments::empty(self.parts[0].n_features());
+        let others = self.parts.iter().enumerate().filter(|(k, _)| *k != fold);
+        others.map(|(_, part)| part).try_for_each(|part| sum.merge(part))?;
+        Ok(sum)
+    }
+
+    /// Mean log density of held-out rows for q = 0 ..= max, one list per fold; NaN where the others' covariance leaves no noise.
+    pub(super) fn held_out(&self, max: usize) -> Result<Vec<Vec<f64>>> {
+        let used = (0..self.parts.len()).filter(|k| self.parts[*k].weight() > 0.0);
+        used.map(|k| held_out(&self.without(k)?, &self.parts[k], max)).collect()
+    }
+}
+
+impl Accumulator for Folds {
+    fn update(&mut self, chunk: &Chunk<'_>) -> Result<()> {
+        let mut rows = vec![Vec::new(); self.parts.len()];
+        (0..chunk.nrows()).for_each(|i| rows[self.fold_of(chunk.first_row() + i)].push(i));
+        for (part, rows) in self.parts.iter_mut().zip(&rows).filter(|(_, rows)| !rows.is_empty()) {
+            part.update(&chunk.select(rows)?)
+                .map_err(|e| chunk.explain_not_finite(OPERATION).unwrap_or(e))?;
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, other: &Self) -> Result<()> {
+        self.parts.iter_mut().zip(&other.parts).try_for_each(|(a, b)| a.merge(b))
+    }
+}
+
+const OPERATION: &str = "choosing the number of components";
+
+/// Of the rows of `test` under PPCA fitted to `train`: with eigenpairs λ, u and the scatter T of the test rows about the mean of the others,
+/// −½ (p ln 2π + Σ ln λ + (p − q) ln σ² + (Σ uᵀTu/λ + (tr T − Σ uᵀTu)/σ²)/n).
+fn held_out(train: &Moments, test: &Moments, max: usize) -> Result<Vec<f64>> {
+    let (p, n) = (train.n_features(), test.weight());
+    let eigen = symmetric_eigen(train.covariance().as_ref())?;
+    let floor = negligible(train.rows(), p, eigen.values[0]);
+    let values = eigen.values.iter().map(|v| if *v > floor { *v } else { 0.0 }).collect();
+    let values = Eigenvalues::new(values, train.weight());
+    let scatter = about(test, train.mean());
+    let image = product(scatter.as_ref(), eigen.vectors.as_ref());
+    let along = |k: usize| -> f64 {
+        image.col(k).iter().zip(eigen.vectors.col(k).iter()).map(|(a, b)| a * b).sum::<f64>() / n
+    };
+    let total: f64 = (0..p).map(|j| scatter[(j, j)]).sum::<f64>() / n;
+    let (mut logs, mut distances, mut seen) = (0.0, 0.0, 0.0);
+    let mut out = Vec::with_capacity(max + 1);
+    for q in 0..=max {
+        let noise = values.noise(q);
+        let rest = (p - q) as f64 * noise.ln() + (total - seen) / noise;
+        out.push(if noise > 0.0 { -0.5 * (p as f64 * TAU.ln() + logs + distances + rest) } else { f64::NAN });
+        let (value, variance) = (values.values()[q], along(q));
+        (logs, distances, seen) = (logs + value.ln(), distances + variance / value, seen + variance);
+    }
+    Ok(out)
+}
+
+/// Σ w (x − c)(x − c)ᵀ (p × p).
+fn about(moments: &Moments, center: &[f64]) -> Mat<f64> {
+    let (n, covariance) = (moments.weight(), moments.covariance());
+    let d: Vec<f64> = moments.mean().iter().zip(center).map(|(m, c)| m - c).collect();
+    Mat::from_fn(d.len(), d.len(), |i, j| n * (covariance[(i, j)] + d[i] * d[j]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Ppca;
+    use crate::control::Control;
+    use crate::data::{Block, Cells, Rows, Table};
+    use crate::evidence::gather;
+
+    /// Moments of folds against fits to the other rows and the density of each held-out row.
+    #[test]
+    fn held_out_rows_one_by_one() {
+        let (n, p, max) = (60, 5, 3);
+        let cell =
+            |i: usize, j: usize| ((i * (j + 3)) as f64).sin() * (6 - j) as f64 + ((7 * i + j) as f64).cos();
+        let x = Mat::from_fn(n, p, cell);
+        let table = Table::new(Cells::F64(Block::View(x.as_ref())));
+        let folds = gather(&table, || Folds::empty(p, 4, 9), &Control::new()).unwrap();
+        let found = folds.held_out(max).unwrap();
+        assert_eq!(found.len(), 4);
+        for (fold, found) in found.iter().enumerate() {
+            let (test, train): (Vec<usize>, Vec<usize>) = (0..n).partition(|i| folds.fold_of(*i) == fold);
+            let pick = |rows: &[usize]| Mat::from_fn(rows.len(), p, |i, j| x[(rows[i], j)]);
+            let (test, train) = (pick(&test), pick(&train));
+            for (q, found) in found.iter().enumerate().skip(1) {
+                let model = Ppca::new(q).fit(Rows::from(&train)).unwrap().model;
+                let densities = model.log_density(Rows::from(&test)).unwrap();
+                let mean = densities.iter().sum::<f64>() / densities.len() as f64;
+                assert!((found - mean).abs() < 1e-11 * mean.abs(), "{fold} {q}: {found} {mean}");
+            }
+        }
+    }
+}
