@@ -33,7 +33,8 @@ pub(crate) fn run(args: &Fit) -> Result<Code> {
         target.write(&saved.to_bytes()?)?;
     }
     tell(args, &saved, schema.as_ref(), started.elapsed().as_secs_f64())?;
-    Ok(match (saved.report.converged(), interrupt::requested()) {
+    let at_rest = saved.report.rotation().is_none_or(|rotation| rotation.converged);
+    Ok(match (saved.report.converged() && at_rest, interrupt::requested()) {
         (true, _) => Code::Done,
         (false, true) => Code::Interrupted,
         (false, false) => Code::NotConverged,
