@@ -224,7 +224,6 @@ fn fit_pairs(fit: &FitIndices) -> Vec<(&'static str, String)> {
         ("CFI", three(fit.cfi)),
         ("TLI", three(fit.tli)),
         ("SRMR", three(Some(fit.srmr))),
-        ("log-likelihood", fit.log_likelihood.map(number)),
         ("AIC", fit.aic.map(number)),
         ("BIC", fit.bic.map(number)),
     ];

@@ -185,11 +185,11 @@ pub(crate) struct Fit {
     /// How many rows the matrix was computed from
     #[arg(long, value_name = "N", value_parser = args::positive, requires = "matrix")]
     pub(crate) rows: Option<usize>,
-    #[command(flatten)]
-    pub(crate) factor: Factor,
     /// Model to start from, with the same features: the fit of new rows, or of more of them, is then sooner done
     #[arg(long, value_name = "MODEL")]
     pub(crate) start: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) factor: Factor,
     /// Go on without the features that have no value in any row, instead of giving up
     #[arg(long, help_heading = "Columns")]
     pub(crate) drop_empty: bool,

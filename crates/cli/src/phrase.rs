@@ -84,8 +84,8 @@ fn in_words(error: &Error, file: &str, names: &[String]) -> Failure {
                 _ => format!("ask for -q {possible} or fewer"),
             }
         ),
-        Error::ConstantFeatures { .. } => format!("{file}: {error} with --drop"),
-        Error::SameFeatures { .. } => format!("{file}: {error} with --drop"),
+        Error::ConstantFeatures { .. } | Error::SameFeatures { .. } => format!("{file}: {error} with --drop"),
+        Error::ZeroLoadings { .. } => format!("{file}: {error}, with --no-kaiser"),
         Error::Asymmetric { row, column, value, mirrored } => {
             let there = place(&Cell { row: *row, column: *column, name: None });
             let mirror = names.get(*row).cloned().unwrap_or_else(|| (row + 1).to_string());

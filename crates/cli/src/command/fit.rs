@@ -8,7 +8,9 @@ use covary::estimator::{Request, choose};
 use covary::evidence::{Moments, gather_stream};
 use covary::persist::SavedModel;
 use covary::{Control, Error, Solver};
-use covary_io::{CarriedBecause, LeftOutBecause, NewFile, ReadOptions, Schema, Stream, square_matrix};
+use covary_io::{
+    CarriedBecause, LeftOutBecause, Matrix, NewFile, ReadOptions, Schema, Stream, square_matrix,
+};
 use serde::Serialize;
 
 use crate::args::Fit;
@@ -31,7 +33,8 @@ pub(crate) fn run(args: &Fit) -> Result<Code> {
         target.write(&saved.to_bytes()?)?;
     }
     tell(args, &saved, schema.as_ref(), started.elapsed().as_secs_f64())?;
-    Ok(match (saved.report.converged(), interrupt::requested()) {
+    let at_rest = saved.report.rotation().is_none_or(|rotation| rotation.converged);
+    Ok(match (saved.report.converged() && at_rest, interrupt::requested()) {
         (true, _) => Code::Done,
         (false, true) => Code::Interrupted,
         (false, false) => Code::NotConverged,
@@ -61,19 +64,32 @@ fn fit_moments(args: &Fit, moments: &Moments, features: &[String]) -> Result<Sav
 fn fit_matrix(args: &Fit, rows: usize) -> Result<SavedModel> {
     let ReadOptions { columns, drop, .. } = &args.options;
     let matrix = square_matrix(&args.data, columns.as_ref(), drop.as_ref())?;
-    let p = matrix.columns.len();
-    if let Some(j) = (0..p).find(|&j| matrix.cells[(j, j)] <= 0.0) {
-        return Err(Failure::data(format!(
-            "{}: the variance of '{}' is {}, on the diagonal of the matrix; it must be positive, so leave the feature out with --drop '{}'",
-            file_name(&args.data),
-            matrix.columns[j],
-            matrix.cells[(j, j)],
-            matrix.columns[j]
-        )));
-    }
+    check_matrix(&matrix)?;
     let moments = Moments::from_covariance(matrix.cells.as_ref(), None, rows);
     let moments = moments.map_err(about_features(&args.data, &matrix.columns))?;
     fit_moments(args, &moments, &matrix.columns)
+}
+
+/// Every cell is known and every variance positive.
+fn check_matrix(matrix: &Matrix) -> Result<()> {
+    let Matrix { path, columns, cells, .. } = matrix;
+    let (p, file) = (columns.len(), file_name(path));
+    let mut places = (0..p).flat_map(|i| (0..p).map(move |j| (i, j)));
+    if let Some((i, j)) = places.find(|ij| cells[*ij].is_nan()) {
+        let (row, column) = (&columns[i], &columns[j]);
+        return Err(Failure::data(format!(
+            "{file}: the cell in row '{row}', column '{column}' is empty, and every covariance is needed; leave a feature out with --drop"
+        )));
+    }
+    match (0..p).find(|&j| cells[(j, j)] <= 0.0) {
+        Some(j) => Err(Failure::data(format!(
+            "{file}: the variance of '{}', on the diagonal, is {}; variances are positive, so leave the feature out with --drop '{}'",
+            columns[j],
+            cells[(j, j)],
+            columns[j]
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Fits the rows, without the features that were never observed if that is allowed.
@@ -223,7 +239,7 @@ fn tell(args: &Fit, saved: &SavedModel, schema: Option<&Schema>, seconds: f64) -
     };
     match args.json {
         true => print(&json(&summary)?),
-        false => args.console.show(&text(&summary)),
+        false => args.console.show(&text(&summary, args.matrix.is_some())),
     }
 }
 
@@ -248,12 +264,15 @@ fn left_out_empty(schema: &Schema) -> Vec<Column<'_>> {
     left_out(schema).into_iter().filter(|c| c.because == "never observed").collect()
 }
 
-fn text(summary: &Summary<'_>) -> String {
+fn text(summary: &Summary<'_>, of_matrix: bool) -> String {
     let kept = match &summary.model_file {
         Some(path) => path.clone(),
         None => "not kept; add -o model.covary to keep it".into(),
     };
     let mut more = Vec::new();
+    if of_matrix {
+        more.push(("mean", "taken as 0, because a matrix does not tell it".into()));
+    }
     let lists = [("columns carried", &summary.carried), ("columns left out", &summary.left_out)];
     more.extend(lists.into_iter().filter(|(_, l)| !l.is_empty()).map(|(name, l)| (name, list(l))));
     more.push(("model file", kept));

@@ -52,9 +52,8 @@ Examples:
 A target has a row for each feature and a column for each factor; names of features in a
 first column are matched to the model's.
 
-Keys of --json: model_file, rotation (method, parameter, kaiser, converged, starts,
-agreeing), feature_names, standardised_loadings, loadings, structure, factor_correlation,
-factor_variances.")]
+--json tells model_file, feature_names, loadings in the units of the data, and what covary
+inspect --json has under factors.")]
 pub(crate) struct Rotate {
     /// Model file, as written by covary fit
     pub(crate) model: PathBuf,

@@ -2,8 +2,19 @@
 
 use crate::support::Place;
 
-const COMMANDS: [&str; 10] =
-    ["fit", "transform", "reconstruct", "impute", "score", "sample", "inspect", "moments", "merge", "demo"];
+const COMMANDS: [&str; 11] = [
+    "fit",
+    "transform",
+    "reconstruct",
+    "impute",
+    "score",
+    "sample",
+    "rotate",
+    "inspect",
+    "moments",
+    "merge",
+    "demo",
+];
 
 #[test]
 fn the_first_page() {
@@ -20,6 +31,7 @@ fn the_first_page() {
       impute       Fill the holes of a table, predict named cells, or say how well that goes
       score        How well each row fits the model
       sample       Draw new rows from a model
+      rotate       Rotate loadings so that they can be read
       inspect      What is in a model, for people or as JSON
       moments      Summarise one part of the data, to be merged with others
       merge        Merge the moments of several parts of the data
@@ -62,6 +74,36 @@ fn the_documented_keys_are_the_keys() {
     }
 }
 
+/// Text without what stands in brackets.
+fn without_brackets(text: &str) -> String {
+    let mut depth = 0;
+    let outside = |c: char| {
+        depth += i32::from(c == '(');
+        let keep = depth == 0;
+        depth -= i32::from(c == ')');
+        keep.then_some(c)
+    };
+    text.chars().filter_map(outside).collect()
+}
+
+#[test]
+fn the_documented_keys_of_factors_are_the_keys() {
+    let place = Place::new();
+    place.write("r.csv", ",a,b,c\na,1,0.5,0.5\nb,0.5,1,0.5\nc,0.5,0.5,1\n");
+    let args = ["fit", "r.csv", "--matrix", "--rows", "9", "--model", "fa", "-q", "1", "-o", "m.covary"];
+    place.ok(&args);
+    let help = place.ok(&["inspect", "--help"]);
+    let keys = help.split("Keys of --json under factors").nth(1).unwrap().replace(['\n', '.'], " ");
+    let keys = without_brackets(&keys);
+    let mut documented: Vec<String> =
+        keys.trim().trim_start_matches(':').split(',').map(|k| k.trim().to_owned()).collect();
+    let told = place.json(&["inspect", "m.covary", "--json"]);
+    let mut found: Vec<String> = told["factors"].as_object().unwrap().keys().cloned().collect();
+    documented.sort();
+    found.sort();
+    assert_eq!(documented, found);
+}
+
 #[test]
 fn usage_errors_exit_with_2() {
     let place = Place::new();
@@ -73,7 +115,7 @@ fn usage_errors_exit_with_2() {
         &["fit", "x.csv", "-q", "0"],
         &["fit", "x.csv", "-q", "-3"],
         &["fit", "x.csv", "-q", "auto"],
-        &["fit", "x.csv", "--model", "fa"],
+        &["fit", "x.csv", "--model", "bpca"],
         &["fit", "x.csv", "--memory", "lots"],
         &["fit", "x.csv", "--threads", "0"],
         &["sample", "m.covary"],
@@ -83,8 +125,8 @@ fn usage_errors_exit_with_2() {
     }
     let text = String::from_utf8(place.run(&["fit", "x.csv", "-q", "auto"]).stderr).unwrap();
     assert!(text.contains("such as 5") && text.contains("0.95"), "{text}");
-    let text = String::from_utf8(place.run(&["fit", "x.csv", "--model", "fa"]).stderr).unwrap();
-    assert!(text.contains("ppca") && text.contains("pca"), "{text}");
+    let text = String::from_utf8(place.run(&["fit", "x.csv", "--model", "bpca"]).stderr).unwrap();
+    assert!(text.contains("ppca") && text.contains("pca") && text.contains("fa"), "{text}");
 }
 
 #[test]
