@@ -2,13 +2,14 @@
 
 use crate::support::Place;
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 12] = [
     "fit",
     "transform",
     "reconstruct",
     "impute",
     "score",
     "sample",
+    "select",
     "rotate",
     "inspect",
     "moments",
@@ -31,6 +32,7 @@ fn the_first_page() {
       impute       Fill the holes of a table, predict named cells, or say how well that goes
       score        How well each row fits the model
       sample       Draw new rows from a model
+      select       How many components: what each method would take, and a recommendation
       rotate       Rotate loadings so that they can be read
       inspect      What is in a model, for people or as JSON
       moments      Summarise one part of the data, to be merged with others
