@@ -272,6 +272,7 @@ def holes(quick):
     yield Case("holes", f"fit {n} × 50 with a fifth missing, q 5", methods, "40× vbpca_py, 200× ppca_rs")
 
 
+#: Some features have less noise than factanal's bound of 0.005; with a lower one it finds no optimum ("unable to optimize").
 FACTANAL = """
 arguments <- commandArgs(TRUE)
 n <- as.integer(arguments[2]); p <- as.integer(arguments[3]); q <- as.integer(arguments[4])
