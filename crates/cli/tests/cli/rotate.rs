@@ -97,6 +97,17 @@ fn components_can_be_rotated_and_keep_their_density() {
 }
 
 #[test]
+fn a_feature_without_variance_has_no_loadings() {
+    let place = Place::new();
+    place.write("x.csv", "a,b,still\n1,2,5\n2,1,5\n4,3,5\n0,7,5\n");
+    place.ok(&["fit", "x.csv", "-q", "2", "--model", "pca", "-o", "m.covary", "--quiet"]);
+    let told = place.json(&["rotate", "m.covary", "--method", "quartimax", "--json"]);
+    assert_eq!(matrix(&told["standardised_loadings"])[2], [0.0, 0.0]);
+    assert_eq!((told["communalities"][2].as_f64(), told["uniquenesses"][2].as_f64()), (Some(0.0), Some(1.0)));
+    assert!(told["factor_variances"][0].as_f64().unwrap() > 0.0);
+}
+
+#[test]
 fn a_target_is_matched_by_name_and_its_empty_cells_are_free() {
     let place = fitted();
     place.write("plain.csv", "f1,f2\n0,\n0,\n0,\n,0\n,0\n,0\n");

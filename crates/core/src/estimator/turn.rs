@@ -2,7 +2,6 @@
 
 use super::RotationReport;
 use crate::error::Result;
-use crate::linalg::Mat;
 use crate::model::Factors;
 use crate::rotate::Rotate;
 
@@ -25,11 +24,7 @@ use crate::rotate::Rotate;
 /// # Errors
 /// What [`Rotate::run`] says.
 pub fn turned(model: Factors, rotate: &Rotate) -> Result<(Factors, RotationReport)> {
-    let w = model.gaussian().loadings();
-    // A feature without variance has no loadings either.
-    let deviation = |v: f64| if v > 0.0 { v.sqrt() } else { 1.0 };
-    let deviations: Vec<f64> = model.feature_variances().into_iter().map(deviation).collect();
-    let standard = Mat::from_fn(w.nrows(), w.ncols(), |j, k| w[(j, k)] / deviations[j]);
+    let standard = model.standardised(model.gaussian().loadings().as_ref());
     let rotated = rotate.run(standard.as_ref())?;
     let report = RotationReport::new(rotate, &rotated);
     Ok((model.with_turn(rotated.turn)?, report))

@@ -141,16 +141,18 @@ impl Factors {
         self.common().into_iter().enumerate().map(|(j, common)| common + noise.of(j)).collect()
     }
 
-    /// Share of each feature's variance that the factors explain (p).
+    /// Share of each feature's variance that the factors explain (p); 0 where there is no variance.
     pub fn communalities(&self) -> Vec<f64> {
         let variances = self.feature_variances();
-        self.common().into_iter().zip(variances).map(|(common, v)| common / v).collect()
+        let share = |(common, v): (f64, f64)| if v > 0.0 { common / v } else { 0.0 };
+        self.common().into_iter().zip(variances).map(share).collect()
     }
 
-    /// Share of each feature's variance that is its own, ψ/variance (p).
+    /// Share of each feature's variance that is its own, ψ/variance (p); 1 where there is no variance.
     pub fn uniquenesses(&self) -> Vec<f64> {
         let noise = self.gaussian.noise();
-        self.feature_variances().into_iter().enumerate().map(|(j, v)| noise.of(j) / v).collect()
+        let share = |(j, v): (usize, f64)| if v > 0.0 { noise.of(j) / v } else { 1.0 };
+        self.feature_variances().into_iter().enumerate().map(share).collect()
     }
 
     /// Λ on the scale of correlations: each row divided by the feature's standard deviation (p × q).
@@ -241,8 +243,10 @@ impl Factors {
         self.gaussian.loadings().row_iter().map(|w| w.squared_norm_l2()).collect()
     }
 
-    fn standardised(&self, loadings: MatRef<'_, f64>) -> Mat<f64> {
-        let deviations: Vec<f64> = self.feature_variances().iter().map(|v| v.sqrt()).collect();
+    /// Loadings of some kind (p × q) on the scale of correlations; those of a feature without variance are 0 and stay so.
+    pub(crate) fn standardised(&self, loadings: MatRef<'_, f64>) -> Mat<f64> {
+        let deviation = |v: f64| if v > 0.0 { v.sqrt() } else { 1.0 };
+        let deviations: Vec<f64> = self.feature_variances().into_iter().map(deviation).collect();
         Mat::from_fn(loadings.nrows(), loadings.ncols(), |i, j| loadings[(i, j)] / deviations[i])
     }
 }
