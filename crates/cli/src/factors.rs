@@ -232,6 +232,7 @@ fn fit_pairs(fit: &FitIndices) -> Vec<(&'static str, String)> {
 
 fn chi2(value: f64, dof: i64, p: Option<f64>) -> String {
     let p = p.map(|p| match p {
+        p if p < 1e-300 => ", p < 1e-300".into(),
         p if p < 1e-4 => format!(", p = {p:.2e}"),
         p => format!(", p = {p:.4}"),
     });
