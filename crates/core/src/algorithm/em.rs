@@ -30,6 +30,7 @@ pub(crate) struct Em {
     anderson: Anderson,
     newton: QuasiNewton,
     method: Method,
+    climbs: bool, // whether a proposal that leads down ends the proposals of Anderson's kind
     coordinates: Coordinates,
     tolerance: f64,
     floor: f64, // noise below it is rounding, in units
@@ -83,7 +84,8 @@ impl Em {
 
     /// The same with a noise for each feature, no variance of which goes below its `least`.
     pub(crate) fn bounded(start: LatentParameters, tolerance: f64, least: &[f64]) -> Self {
-        Self::within(start, tolerance, 0.0, least)
+        // Near a bound the likelihood is flat, and steps towards a fixed point lead there.
+        Self { newton: QuasiNewton::stretching(), climbs: true, ..Self::within(start, tolerance, 0.0, least) }
     }
 
     fn within(start: LatentParameters, tolerance: f64, floor: f64, least: &[f64]) -> Self {
@@ -96,6 +98,7 @@ impl Em {
             anderson: Anderson::default(),
             newton: QuasiNewton::default(),
             method: Method::Anderson,
+            climbs: false,
             tolerance,
             floor,
         }
@@ -113,7 +116,7 @@ impl Em {
                 self.bold = Some(Bold { method: Method::ShortenedNewton, ..bold });
                 return;
             }
-            Method::ShortenedNewton => self.newton = QuasiNewton::default(),
+            Method::ShortenedNewton => self.newton = self.newton.fresh(),
             Method::Anderson => self.method = Method::Newton,
         }
         self.current = bold.plain;
@@ -132,7 +135,8 @@ impl Em {
         };
         let method = self.method;
         let proposed = self.propose(&point, &image, &gradient, &maximised)?;
-        if method == Method::Anderson && proposed.as_deref().is_some_and(|to| slope(to) <= 0.0) {
+        if self.climbs && method == Method::Anderson && proposed.as_deref().is_some_and(|to| slope(to) <= 0.0)
+        {
             self.method = Method::Newton; // it aims at a saddle
         }
         let bold = proposed.filter(|to| slope(to) > 0.0);

@@ -15,6 +15,7 @@ const STRETCH: f64 = 2.0;
 pub(super) struct QuasiNewton {
     last: Option<(Vec<f64>, Vec<f64>)>, // point and gradient
     past: VecDeque<Pair>,
+    stretches: bool,
     rising: Option<Vec<f64>>, // the last step, when the slope grew along it
 }
 
@@ -26,6 +27,17 @@ struct Pair {
 }
 
 impl QuasiNewton {
+    /// One that makes steps longer along which the slope grows: for functions that flatten out far from their maximum, as a likelihood
+    /// does where a noise variance is nearly 0.
+    pub(super) fn stretching() -> Self {
+        Self { stretches: true, ..Self::default() }
+    }
+
+    /// The same without a past.
+    pub(super) fn fresh(&self) -> Self {
+        Self { stretches: self.stretches, ..Self::default() }
+    }
+
     /// Remembers a point with its gradient.
     pub(super) fn observe(&mut self, point: &[f64], gradient: &[f64]) {
         if let Some((from, before)) = self.last.replace((point.to_vec(), gradient.to_vec())) {
@@ -35,7 +47,7 @@ impl QuasiNewton {
 
     /// Where to go from the last point; `None` when the past says nothing yet.
     ///
-    /// Where the slope has grown along the last step there is no maximum to aim at: the step is made again, twice as long.
+    /// Where the slope has grown along the last step there is no maximum to aim at: if it may, the step is made again, twice as long.
     /// `precondition` divides by a guess of the second derivatives, which the past corrects.
     pub(super) fn propose(&self, precondition: impl Fn(&[f64]) -> Vec<f64>) -> Option<Vec<f64>> {
         let (point, gradient) = self.last.as_ref()?;
@@ -63,7 +75,7 @@ impl QuasiNewton {
     fn remember(&mut self, step: Vec<f64>, change: Vec<f64>) {
         let curvature = dot(&step, &change);
         let least = LEAST_CURVATURE * (dot(&step, &step) * dot(&change, &change)).sqrt();
-        self.rising = (curvature < -least).then(|| step.clone());
+        self.rising = (self.stretches && curvature < -least).then(|| step.clone());
         if curvature > least {
             self.past.push_back(Pair { step, change, curvature });
         }
@@ -108,12 +120,16 @@ mod tests {
 
     #[test]
     fn a_step_along_which_the_slope_grows_is_made_again_longer() {
-        let mut newton = QuasiNewton::default();
+        let mut newton = QuasiNewton::stretching();
         newton.observe(&[0.0], &[1.0]);
         assert!(newton.propose(<[f64]>::to_vec).is_none());
         newton.observe(&[1.0], &[2.0]);
         assert_eq!(newton.propose(<[f64]>::to_vec), Some(vec![3.0]));
         newton.observe(&[3.0], &[1.0]);
         assert_eq!(newton.propose(<[f64]>::to_vec), Some(vec![5.0])); // where a parabola has its top
+        let mut plain = QuasiNewton::default();
+        plain.observe(&[0.0], &[1.0]);
+        plain.observe(&[1.0], &[2.0]);
+        assert!(plain.propose(<[f64]>::to_vec).is_none());
     }
 }
