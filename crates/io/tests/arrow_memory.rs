@@ -95,7 +95,7 @@ fn single_precision_stays_single_and_text_is_carried() {
 #[test]
 fn what_cannot_be_read_is_named() {
     let no_rows = open_arrow("X", &numbered(0..0).schema(), vec![numbered(0..0)], &ReadOptions::default());
-    assert_eq!(failure(no_rows).to_string(), "X has no rows");
+    assert_eq!(failure(no_rows).to_string(), "'X' has no rows");
     let wanted = |name: &str| Some(Selection::names([name]));
     let unknown = opened(&ReadOptions { columns: wanted("z"), ..ReadOptions::default() });
     assert!(failure(unknown).to_string().contains('z'));
