@@ -210,7 +210,7 @@ class FactorAnalysis(LinearGaussianEstimator):
 
     @classmethod
     def _of(cls, model, **parameters):
-        return super()._of(model, **{"rotation": _rotation_in(_told(json.loads(model.report))), **parameters})
+        return super()._of(model, **{"rotation": _rotation_in(json.loads(model.report).get("rotation")), **parameters})
 
     @classmethod
     def from_covariance(cls, covariance, n_samples, n_components=1, *, mean=None, **parameters):
@@ -361,7 +361,7 @@ class FactorAnalysis(LinearGaussianEstimator):
     def _summary(self):
         fit = self.fit_indices_
         indices = ("chi2", "dof", "p_value", "rmsea", "cfi", "tli", "srmr")
-        rotation = _told(self.report_)
+        rotation = self.report_.get("rotation")
         return {
             "rotation": "none" if rotation is None else rotation["method"],
             "fit": ", ".join(f"{name} {fit[name]:.4g}" for name in indices),
@@ -374,11 +374,6 @@ _INDICES = (
     "log_likelihood", "parameters", "discrepancy", "null_chi2", "null_dof",
 )  # fmt: skip
 _PARAMETER_NAMES = {"promax": "power", "oblimin": "gamma", "geomin": "delta", "geomin-orthogonal": "delta"}
-
-
-def _told(report):
-    """How a report says that loadings were turned."""
-    return (report.get("factor") or {}).get("rotation") or report.get("turned")
 
 
 def _rotation_in(report):

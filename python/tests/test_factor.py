@@ -217,7 +217,7 @@ def test_fitted_models_are_turned_and_turned_back(X, model):
     plain = FactorAnalysis(2).fit(X)
     turned = plain.rotate("oblimin")
     np.testing.assert_allclose(turned.loadings_, model.loadings_, rtol=1e-8, atol=1e-8)
-    assert turned.fit_indices_ == plain.fit_indices_ and "rotation" not in plain.report_["factor"]
+    assert turned.fit_indices_ == plain.fit_indices_ and "rotation" not in plain.report_
     np.testing.assert_array_equal(turned.rotate(None).loadings_, plain.loadings_)
     np.testing.assert_allclose(clone(turned).fit(X).loadings_, turned.loadings_, rtol=1e-8, atol=1e-8)
     ppca = covary.PPCA(2).fit(X)

@@ -1,7 +1,7 @@
 //! Factor analysis: options as Python gives them, forwarded to the estimator.
 
 use covary::data::RowSource;
-use covary::estimator::{most_factors as most, standard_errors, turned};
+use covary::estimator::{Report, most_factors as most, standard_errors, turned};
 use covary::evidence::Moments as Evidence;
 use covary::model::{Factors, Model as AnyModel, Scores};
 use covary::persist::SavedModel;
@@ -145,5 +145,5 @@ pub(crate) fn rotated(saved: SavedModel, rotate: Option<Rotate>) -> covary::Resu
         }
     };
     let given = SavedModel::given(factors, Some(saved.features))?;
-    Ok(SavedModel { report: saved.report.with_rotation(rotation), ..given })
+    Ok(SavedModel { report: Report { rotation, ..saved.report }, ..given })
 }

@@ -265,7 +265,7 @@ impl Job {
         let source = self.held.source()?;
         let memory = self.budget.map(|budget| budget.solver(loaded_bytes(source)));
         let apart = self.budget.filter(|_| source.as_table().is_none());
-        let threads = apart.map(|b| b.threads(rayon::current_num_threads(), source.n_features()));
+        let threads = apart.map(|b| b.threads(rayon::current_num_threads(), source.n_features(), 1));
         match &self.recipe {
             Recipe::Spectral(options) => options.fit(source, (memory, threads), control, names),
             Recipe::Factors(options) => options.fit(source, (memory, threads), control, names),

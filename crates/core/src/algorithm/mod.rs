@@ -11,7 +11,6 @@ mod factor_profile;
 pub(crate) mod krylov;
 pub(crate) mod krylov_factor;
 mod maximise;
-pub(crate) mod minka;
 pub(crate) mod newton_factor;
 pub(crate) mod online;
 mod quasi_newton;
@@ -25,6 +24,7 @@ pub use maximise::em_step;
 
 use crate::error::{Error, Result};
 use crate::model::negligible;
+use crate::select::minka;
 
 /// How many components are wanted.
 #[derive(Debug, Clone, Copy, PartialEq)]

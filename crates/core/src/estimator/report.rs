@@ -44,9 +44,9 @@ pub struct Report {
     /// What factor analysis has to say besides; `None` for other models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub factor: Option<FactorReport>,
-    /// How the loadings of another model were turned afterwards; see [`rotation`](Self::rotation).
+    /// How the loadings were turned, in the fit or afterwards, whatever the model; `None` when they were not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub turned: Option<RotationReport>,
+    pub rotation: Option<RotationReport>,
     /// Why the fit ended.
     pub stop: Stop,
     /// Passes over the rows.
@@ -82,9 +82,6 @@ pub struct FactorReport {
     pub heywood: Vec<usize>,
     /// Factors of no length: the data hold fewer than were asked for.
     pub unused: usize,
-    /// How the factors were turned; `None` when they were not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rotation: Option<RotationReport>,
     /// How well the model fits; `None` when no p × p matrix was formed, or the cells that are there do not tell one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assessment: Option<Assessment>,
@@ -173,7 +170,7 @@ impl Report {
             total_variance: spectrum.total_variance(),
             holes: None,
             factor: None,
-            turned: None,
+            rotation: None,
             stop: journey.stop,
             passes: journey.passes,
             trace: journey.trace,
@@ -184,20 +181,6 @@ impl Report {
     /// Number of rows that the weighted rows stand for: one of weight 2 is one written twice. Weights below 1 take none away.
     pub fn counted_rows(&self) -> usize {
         counted_rows(self.rows, self.weight)
-    }
-
-    /// How the loadings were turned, whatever the model.
-    pub fn rotation(&self) -> Option<&RotationReport> {
-        self.factor.as_ref().and_then(|factor| factor.rotation.as_ref()).or(self.turned.as_ref())
-    }
-
-    /// The same after the loadings were turned, or turned back.
-    pub fn with_rotation(mut self, rotation: Option<RotationReport>) -> Self {
-        match &mut self.factor {
-            Some(factor) => factor.rotation = rotation,
-            None => self.turned = rotation,
-        }
-        self
     }
 
     /// Whether the method ended by itself.

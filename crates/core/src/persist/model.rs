@@ -86,7 +86,7 @@ impl SavedModel {
             total_variance,
             holes: None,
             factor: None,
-            turned: None,
+            rotation: None,
             stop: Stop::Converged,
             passes: 0,
             trace: Vec::new(),

@@ -5,12 +5,12 @@
 
 mod folds;
 mod information;
+pub(crate) mod minka;
 mod parallel;
 mod threshold;
 
 use serde::{Deserialize, Serialize};
 
-use crate::algorithm::minka;
 use crate::control::Control;
 use crate::data::{RowSource, RowStream, Rows};
 use crate::error::{Error, Result};

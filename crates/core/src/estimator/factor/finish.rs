@@ -52,7 +52,6 @@ impl FactorAnalysis {
             lower,
             heywood: best.heywood,
             unused: best.unused,
-            rotation,
             assessment,
         };
         let report = Report {
@@ -65,7 +64,7 @@ impl FactorAnalysis {
             total_variance: d.iter().map(|d| d * d).sum(),
             holes,
             factor: Some(factor),
-            turned: None,
+            rotation,
             stop: best.stop,
             passes,
             trace: best.trace,

@@ -35,7 +35,7 @@ pub fn standard_errors(model: &Factors, report: &Report) -> Result<Precision> {
     let (pattern, correlation) = (model.pattern(), model.correlation());
     let turned = model.turn().is_some().then(|| correlation.as_ref());
     let numbers = FactorModel::new(pattern.as_ref(), turned, noise)?;
-    match &factor.rotation {
+    match &report.rotation {
         None => unrotated(&numbers, report.weight, Identification::Canonical, &factor.heywood),
         Some(rotation) => {
             let method = rotation.method()?;

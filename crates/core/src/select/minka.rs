@@ -7,7 +7,7 @@ const WIDEST: f64 = 2.0 / std::f64::consts::PI;
 
 /// The number of components of largest evidence, given all eigenvalues in descending order (some may be 0) of a covariance
 /// of n rows. Where eigenvalues are 0 it is the number of the others: noise of no variance explains them perfectly.
-pub(super) fn dimension(eigenvalues: &[f64], n: f64) -> usize {
+pub(crate) fn dimension(eigenvalues: &[f64], n: f64) -> usize {
     let rank = eigenvalues.iter().filter(|v| **v > 0.0).count();
     if rank < eigenvalues.len() {
         return rank.max(1);
@@ -19,7 +19,7 @@ pub(super) fn dimension(eigenvalues: &[f64], n: f64) -> usize {
 /// ln p(data | q) by Laplace's method, up to a constant that does not depend on q \[Min00\]:
 /// $p(U)\, \prod_{i \le q} \lambda_i^{-n/2}\, \sigma^{-n(p-q)}\, (2\pi)^{(m+q)/2}\, |A|^{-1/2}\, n^{-q/2}$ with
 /// m = pq − q(q+1)/2.
-pub(crate) fn log_evidence(eigenvalues: &[f64], q: usize, n: f64) -> f64 {
+pub(super) fn log_evidence(eigenvalues: &[f64], q: usize, n: f64) -> f64 {
     let p = eigenvalues.len();
     let (kept, left) = eigenvalues.split_at(q);
     let noise = left.iter().sum::<f64>() / left.len() as f64;
