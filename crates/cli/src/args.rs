@@ -111,27 +111,37 @@ impl Question {
     }
 }
 
-/// What `moments` works with.
-pub(crate) struct Moments {
+/// What a single pass over rows works with.
+pub(crate) struct Pass {
     pub(crate) data: PathBuf,
-    pub(crate) output: PathBuf,
     pub(crate) options: ReadOptions,
     pub(crate) budget: Budget,
     pub(crate) console: Console,
 }
 
-impl Moments {
-    pub(crate) fn resolve(flags: flags::Moments) -> Result<Self> {
-        check_moments_name(&flags.output)?;
+impl Pass {
+    fn resolve(flags: flags::Pass) -> Self {
         set_threads(flags.running.threads);
         let budget = Budget::new(flags.memory);
-        Ok(Self {
+        Self {
             data: flags.data,
-            output: flags.output,
             options: options(flags.columns, flags.weights, budget.chunk_bytes()),
             budget,
             console: Console::new(flags.running.quiet),
-        })
+        }
+    }
+}
+
+/// What `moments` works with.
+pub(crate) struct Moments {
+    pub(crate) pass: Pass,
+    pub(crate) output: PathBuf,
+}
+
+impl Moments {
+    pub(crate) fn resolve(flags: flags::Moments) -> Result<Self> {
+        check_moments_name(&flags.output)?;
+        Ok(Self { pass: Pass::resolve(flags.pass), output: flags.output })
     }
 }
 

@@ -66,7 +66,7 @@ impl FactorFacts {
         let factor_variances = model.factor_variances();
         let proportions: Vec<f64> = factor_variances.iter().map(|v| v / model.n_features() as f64).collect();
         Some(Self {
-            rotation: saved.report.rotation().cloned(),
+            rotation: saved.report.rotation.clone(),
             discrepancy: report.and_then(|r| r.discrepancy),
             dof: report.map(|r| r.dof),
             correlation_log_likelihood: told(|r| r.correlation_log_likelihood),

@@ -130,6 +130,23 @@ pub(crate) struct Running {
     pub(crate) quiet: bool,
 }
 
+/// Rows that are read once, within a memory limit.
+#[derive(Debug, Args)]
+pub(crate) struct Pass {
+    #[arg(help = DATA_HELP)]
+    pub(crate) data: PathBuf,
+    /// Column that holds a weight for each row
+    #[arg(long, value_name = "COLUMN", help_heading = "Columns")]
+    pub(crate) weights: Option<String>,
+    #[command(flatten)]
+    pub(crate) columns: Columns,
+    /// Most memory to use, such as 512M or 4G [default: 60 % of the machine's]
+    #[arg(long, value_name = "SIZE", value_parser = args::memory, help_heading = "Running")]
+    pub(crate) memory: Option<usize>,
+    #[command(flatten)]
+    pub(crate) running: Running,
+}
+
 /// Fit a model to a table
 ///
 /// Without -q, the smallest number of components that explains 90 % of the variance is kept. Without -o, the summary is
@@ -356,21 +373,11 @@ Example:
   covary merge monday.moments tuesday.moments -o week.moments
   covary fit week.moments -q 3 -o week.covary")]
 pub(crate) struct Moments {
-    #[arg(help = DATA_HELP)]
-    pub(crate) data: PathBuf,
     /// Where to write the moments; the name must end in .moments
     #[arg(short, long, value_name = "PART.moments")]
     pub(crate) output: PathBuf,
-    /// Column that holds a weight for each row
-    #[arg(long, value_name = "COLUMN", help_heading = "Columns")]
-    pub(crate) weights: Option<String>,
     #[command(flatten)]
-    pub(crate) columns: Columns,
-    /// Most memory to use, such as 512M or 4G [default: 60 % of the machine's]
-    #[arg(long, value_name = "SIZE", value_parser = args::memory, help_heading = "Running")]
-    pub(crate) memory: Option<usize>,
-    #[command(flatten)]
-    pub(crate) running: Running,
+    pub(crate) pass: Pass,
 }
 
 /// Merge the moments of several parts of the data

@@ -48,16 +48,17 @@ impl Budget {
         (self.total - self.total / 4).saturating_sub(table) / 4 * 3
     }
 
-    /// What moments of so many features would need, when that is more than there is.
-    pub fn too_many_for_moments(self, features: usize) -> Option<usize> {
-        let needed = MOMENTS_SQUARES.saturating_mul(8).saturating_mul(features.saturating_mul(features));
+    /// What moments of so many features, kept apart for so many parts, would need, when that is more than there is.
+    pub fn too_many_for_moments(self, features: usize, parts: usize) -> Option<usize> {
+        let square = features.saturating_mul(features).saturating_mul(8);
+        let needed = MOMENTS_SQUARES.saturating_mul(square).saturating_mul(parts);
         Some(needed).filter(|needed| *needed > self.solver(0))
     }
 
-    /// How many of the threads may work at once on passes that make p × p accumulators.
-    pub fn threads(self, available: usize, features: usize) -> usize {
+    /// How many of the threads may work at once on passes that make p × p accumulators, so many parts of each.
+    pub fn threads(self, available: usize, features: usize, parts: usize) -> usize {
         let by_chunks = self.total / 4 / (CHUNK_FACTOR * self.chunk_bytes());
-        let square = features.saturating_mul(features).saturating_mul(8).max(1);
+        let square = features.saturating_mul(features).saturating_mul(8 * parts).max(1);
         let by_squares = self.total / 4 / SQUARES_PER_THREAD.saturating_mul(square);
         available.min(by_chunks).min(by_squares.max(1)).max(1)
     }
@@ -91,7 +92,7 @@ mod tests {
         for total in [16 * MIB, 512 * MIB, 64 << 30] {
             let budget = Budget::new(Some(total));
             for (threads, features) in [(1, 10), (2, 300), (64, 300), (256, 5000)] {
-                let working = budget.threads(threads, features);
+                let working = budget.threads(threads, features, 1);
                 let chunks = working * CHUNK_FACTOR * budget.chunk_bytes();
                 assert!(chunks <= total / 4 || working == 1, "{total} {threads} {features}");
                 assert!(budget.table() + budget.solver(budget.table()) + total / 4 <= total);
@@ -102,9 +103,10 @@ mod tests {
     #[test]
     fn many_features_leave_room_for_few_threads() {
         let budget = Budget::new(Some(512 * MIB));
-        assert_eq!(budget.threads(8, 300), 8);
-        assert_eq!(budget.threads(8, 1000), 2);
-        assert_eq!(budget.threads(8, 10_000), 1);
+        assert_eq!(budget.threads(8, 300, 1), 8);
+        assert_eq!(budget.threads(8, 300, 100), 1);
+        assert_eq!(budget.threads(8, 1000, 1), 2);
+        assert_eq!(budget.threads(8, 10_000, 1), 1);
     }
 
     #[test]

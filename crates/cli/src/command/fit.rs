@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Fit) -> Result<Code> {
         target.write(&saved.to_bytes()?)?;
     }
     tell(args, &saved, schema.as_ref(), started.elapsed().as_secs_f64())?;
-    let at_rest = saved.report.rotation().is_none_or(|rotation| rotation.converged);
+    let at_rest = saved.report.rotation.as_ref().is_none_or(|rotation| rotation.converged);
     Ok(match (saved.report.converged() && at_rest, interrupt::requested()) {
         (true, _) => Code::Done,
         (false, true) => Code::Interrupted,
@@ -125,7 +125,8 @@ fn try_fit(args: &Fit, source: &mut Source) -> Result<covary::Result<SavedModel>
 pub(super) fn fit_rows(args: &Fit, source: &Source, rows: &dyn RowSource) -> covary::Result<SavedModel> {
     let mut estimator = Estimator::new(args).memory(args.budget.solver(source.in_memory()));
     if let Rows::Grid(_) = source.rows {
-        estimator = estimator.threads(args.budget.threads(rayon::current_num_threads(), rows.n_features()));
+        estimator =
+            estimator.threads(args.budget.threads(rayon::current_num_threads(), rows.n_features(), 1));
     }
     let features = &source.schema.features;
     watched(args, rows.n_rows().unwrap_or(0), |control| estimator.fit_with(rows, features, control))
@@ -142,7 +143,7 @@ fn fit_stream(args: &Fit, schema: &Schema, stream: &mut Stream) -> Result<covary
             solver.name()
         )));
     }
-    if let Some(needed) = args.budget.too_many_for_moments(p) {
+    if let Some(needed) = args.budget.too_many_for_moments(p, 1) {
         return Err(Failure::usage(format!(
             "{file} passes only once, and the covariance of its {p} features needs about {} MiB; raise --memory, or give a plain file and a number of components",
             needed >> 20

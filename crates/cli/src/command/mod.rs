@@ -34,7 +34,7 @@ pub(crate) fn run(command: Command) -> Result<Code> {
         Command::Impute(flags) => impute(args::Impute::resolve(flags)?),
         Command::Score(flags) => score::run(args::Question::resolve(flags.question, flags.triples)?),
         Command::Sample(flags) => sample::run(flags),
-        Command::Select(flags) => select::run(&args::Select::resolve(flags)?),
+        Command::Select(flags) => select::run(&args::Select::resolve(flags)),
         Command::Rotate(flags) => rotate::run(&args::Rotate::resolve(flags)?),
         Command::Inspect(flags) => inspect::run(&flags),
         Command::Moments(flags) => moments::run(&args::Moments::resolve(flags)?),

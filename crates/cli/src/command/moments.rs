@@ -1,11 +1,12 @@
 //! `covary moments`: count, mean and scatter of one part of the data, as a file.
 
 use covary::Control;
+use covary::data::{RowSource, RowStream};
 use covary::evidence::{Moments, gather, gather_stream};
 use covary::persist::Portable;
-use covary_io::{NewFile, Reader, open};
+use covary_io::{NewFile, Reader, Schema, open};
 
-use crate::args;
+use crate::args::{self, Pass};
 use crate::exit::{Code, Failure, Result};
 use crate::interrupt;
 use crate::phrase::{about_rows, count};
@@ -14,36 +15,55 @@ use crate::progress::Progress;
 /// Gathers and writes.
 pub(super) fn run(args: &args::Moments) -> Result<Code> {
     let target = NewFile::create(&args.output)?;
-    let reader = open(&args.data, &args.options)?;
+    let (schema, reader) = open_for_moments(&args.pass, 1)?;
+    let p = schema.features.len();
+    let empty = || Moments::empty_double(p);
+    let moments = one_pass(
+        &args.pass,
+        reader,
+        1,
+        |grid, control| gather(grid, empty, control),
+        |stream, control| gather_stream(stream, empty, control),
+    );
+    let moments = moments.map_err(about_rows(&schema))?;
+    target.write(&moments.to_bytes(&schema.features)?)?;
+    let (rows, features) = (count(moments.rows(), "row"), count(moments.n_features(), "feature"));
+    args.pass.console.note(&format!("{rows} of {features} in '{}'", args.output.display()));
+    Ok(Code::Done)
+}
+
+/// Opens data whose moments, apart for so many parts of the rows, fit in the memory limit.
+pub(super) fn open_for_moments(pass: &Pass, parts: usize) -> Result<(Schema, Reader)> {
+    let reader = open(&pass.data, &pass.options)?;
     let schema = reader.schema().clone();
-    if let Some(needed) = args.budget.too_many_for_moments(schema.features.len()) {
+    if let Some(needed) = pass.budget.too_many_for_moments(schema.features.len(), parts) {
+        let apart = if parts > 1 { format!(", apart for {parts} parts of the rows,") } else { String::new() };
         return Err(Failure::usage(format!(
-            "the moments of {} need about {} MiB; raise --memory, or select columns",
+            "the moments of {}{apart} need about {} MiB; raise --memory, or select columns",
             count(schema.features.len(), "feature"),
             needed >> 20
         )));
     }
-    let moments = collect(args, reader).map_err(about_rows(&schema))?;
-    target.write(&moments.to_bytes(&schema.features)?)?;
-    let (rows, features) = (count(moments.rows(), "row"), count(moments.n_features(), "feature"));
-    args.console.note(&format!("{rows} of {features} in '{}'", args.output.display()));
-    Ok(Code::Done)
+    Ok((schema, reader))
 }
 
-/// One pass, within the memory limit.
-fn collect(args: &args::Moments, reader: Reader) -> covary::Result<Moments> {
+/// One watched pass, within the memory limit, over rows that lie in a file or come once.
+pub(super) fn one_pass<T: Send>(
+    pass: &Pass,
+    reader: Reader,
+    parts: usize,
+    of_grid: impl FnOnce(&dyn RowSource, &Control<'_>) -> covary::Result<T> + Send,
+    of_stream: impl FnOnce(&mut dyn RowStream, &Control<'_>) -> covary::Result<T>,
+) -> covary::Result<T> {
     let p = reader.schema().features.len();
-    let progress = Progress::new(args.console, "reading", reader.schema().n_rows);
+    let progress = Progress::new(pass.console, "reading", reader.schema().n_rows);
     let observer = |event| progress.follow(event);
     let control = Control::new().observer(&observer).cancel(interrupt::flag());
-    let Some(grid) = reader.grid() else {
-        return gather_stream(&mut reader.stream(), || Moments::empty_double(p), &control);
-    };
-    let threads = args.budget.threads(rayon::current_num_threads(), p);
-    let pass = || gather(&grid, || Moments::empty_double(p), &control);
+    let Some(grid) = reader.grid() else { return of_stream(&mut reader.stream(), &control) };
+    let threads = pass.budget.threads(rayon::current_num_threads(), p, parts);
     match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
-        Ok(pool) => pool.install(pass),
-        Err(_) => pass(),
+        Ok(pool) => pool.install(|| of_grid(&grid, &control)),
+        Err(_) => of_grid(&grid, &control),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `covary rotate`: the loadings of a model turned so that they can be read.
 
-use covary::estimator::turned;
+use covary::estimator::{Report, turned};
 use covary::linalg::Mat;
 use covary::model::{Factors, Model, Noise};
 use covary::persist::SavedModel;
@@ -25,7 +25,7 @@ pub(super) fn run(args: &Rotate) -> Result<Code> {
         target.write(&saved.to_bytes()?)?;
     }
     tell(args, &saved)?;
-    let converged = saved.report.rotation().is_none_or(|rotation| rotation.converged);
+    let converged = saved.report.rotation.as_ref().is_none_or(|rotation| rotation.converged);
     Ok(if converged { Code::Done } else { Code::NotConverged })
 }
 
@@ -52,7 +52,7 @@ fn rotated(args: &Rotate, saved: SavedModel) -> Result<SavedModel> {
         }
     };
     let given = SavedModel::given(unwrapped(factors), Some(saved.features))?;
-    Ok(SavedModel { report: saved.report.with_rotation(rotation), ..given })
+    Ok(SavedModel { report: Report { rotation, ..saved.report }, ..given })
 }
 
 /// Loadings of equal noise that are not turned are those of PPCA.

@@ -1,17 +1,14 @@
 //! `covary select`: a table over the number of components, what each method chooses, and a recommendation.
 
-use covary::Control;
 use covary::select::{Line, Selection};
-use covary_io::{Reader, open};
 use serde::Serialize;
 
+use super::moments::{one_pass, open_for_moments};
 use crate::args;
 use crate::console::print;
-use crate::exit::{Code, Failure, Result};
+use crate::exit::{Code, Result};
 use crate::files::read_moments;
-use crate::interrupt;
 use crate::phrase::{about_features, about_rows, count};
-use crate::progress::Progress;
 use crate::summary::json;
 use crate::table;
 
@@ -30,44 +27,30 @@ struct Told<'a> {
 pub(super) fn run(args: &args::Select) -> Result<Code> {
     let selection = look(args)?;
     if args.json {
-        let told = Told { data: args.data.display().to_string(), selection: &selection };
+        let told = Told { data: args.pass.data.display().to_string(), selection: &selection };
         print(&json(&told)?)?;
     } else {
-        args.console.show(&text(&selection))?;
+        args.pass.console.show(&text(&selection))?;
     }
     Ok(Code::Done)
 }
 
 fn look(args: &args::Select) -> Result<Selection> {
-    if args::is_moments(&args.data) {
-        let part = read_moments(&args.data)?;
-        let found = args.select.run_moments(&part.evidence);
-        return found.map_err(about_features(&args.data, &part.features));
+    let args::Select { pass, select, folds, .. } = args;
+    if args::is_moments(&pass.data) {
+        let part = read_moments(&pass.data)?;
+        let found = select.run_moments(&part.evidence);
+        return found.map_err(about_features(&pass.data, &part.features));
     }
-    let reader = open(&args.data, &args.options)?;
-    let schema = reader.schema().clone();
-    let p = schema.features.len();
-    // Every fold has moments of its own.
-    if let Some(needed) = args.budget.too_many_for_moments(p.saturating_mul(args.folds.isqrt() + 1)) {
-        return Err(Failure::usage(format!(
-            "the moments of {} in {} folds need about {} MiB; raise --memory, or select columns",
-            count(p, "feature"),
-            args.folds,
-            needed >> 20
-        )));
-    }
-    let found = pass(args, reader);
+    let (schema, reader) = open_for_moments(pass, *folds)?;
+    let found = one_pass(
+        pass,
+        reader,
+        *folds,
+        |grid, control| select.run_with(grid, control),
+        |stream, control| select.run_stream(stream, control),
+    );
     found.map_err(about_rows(&schema))
-}
-
-fn pass(args: &args::Select, reader: Reader) -> covary::Result<Selection> {
-    let progress = Progress::new(args.console, "reading", reader.schema().n_rows);
-    let observer = |event| progress.follow(event);
-    let control = Control::new().observer(&observer).cancel(interrupt::flag());
-    match reader.grid() {
-        Some(grid) => args.select.run_with(&grid as &dyn covary::data::RowSource, &control),
-        None => args.select.run_stream(&mut reader.stream(), &control),
-    }
 }
 
 fn text(selection: &Selection) -> String {

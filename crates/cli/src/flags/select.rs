@@ -1,10 +1,8 @@
 //! The flags of `covary select`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 
-use super::{Columns, DATA_HELP, Running};
+use super::Pass;
 use crate::args;
 
 /// How many components: what each method would take, and a recommendation
@@ -23,8 +21,6 @@ Keys of --json: data, rows, features, recommended, reason, choices (method, comp
 eigenvalue, explained, noise_variance, log_likelihood, aic, bic, log_evidence, cross_validated, cross_validated_error,
 correlation_eigenvalue, noise_eigenvalue; null where a method says nothing).")]
 pub(crate) struct Select {
-    #[arg(help = DATA_HELP)]
-    pub(crate) data: PathBuf,
     /// Largest number of components to look at [default: all that leave noise]
     #[arg(long, value_name = "Q", value_parser = args::positive)]
     pub(crate) max: Option<usize>,
@@ -37,14 +33,6 @@ pub(crate) struct Select {
     /// Print everything as JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Column that holds a weight for each row
-    #[arg(long, value_name = "COLUMN", help_heading = "Columns")]
-    pub(crate) weights: Option<String>,
     #[command(flatten)]
-    pub(crate) columns: Columns,
-    /// Most memory to use, such as 512M or 4G [default: 60 % of the machine's]
-    #[arg(long, value_name = "SIZE", value_parser = args::memory, help_heading = "Running")]
-    pub(crate) memory: Option<usize>,
-    #[command(flatten)]
-    pub(crate) running: Running,
+    pub(crate) pass: Pass,
 }
