@@ -66,22 +66,38 @@ fn factanal() {
         if case["set"] != "decathlon" {
             let turned = place.json(&["rotate", "m.covary", "--method", "varimax", "--json"]);
             let found = matrix(&turned["standardised_loadings"]);
-            check_loadings(&found, &matrix(&case["varimax_loadings"]), 1e-4);
+            check_varimax(&found, &matrix(&case["varimax_loadings"]));
         }
     }
 }
 
-/// Each column is one of the others up to sign.
-fn check_loadings(found: &[Vec<f64>], expected: &[Vec<f64>], tolerance: f64) {
-    let q = expected[0].len();
-    let apart = |k: usize, l: usize, sign: f64| {
-        found.iter().zip(expected).map(|(a, b)| (a[l] - sign * b[k]).abs()).fold(0.0, f64::max)
-    };
-    for k in 0..q {
-        let nearest =
-            (0..q).flat_map(|l| [apart(k, l, 1.0), apart(k, l, -1.0)]).fold(f64::INFINITY, f64::min);
-        assert!(nearest < tolerance, "column {k} of {q} is off by {nearest:e}");
+/// The same factors, turned at least as well: equal `LLᵀ`, and a varimax criterion not below theirs.
+///
+/// The loadings themselves cannot be compared closer than R's default `eps = 1e-5` of `varimax` leaves them, which
+/// is up to 3e-3 on these sets; with `eps = 1e-15` they agree (`rotations.R` of the core's tests).
+fn check_varimax(found: &[Vec<f64>], expected: &[Vec<f64>]) {
+    let inner = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(x, y)| x * y).sum() };
+    for (i, j) in (0..found.len()).flat_map(|i| (0..=i).map(move |j| (i, j))) {
+        let apart = inner(&found[i], &found[j]) - inner(&expected[i], &expected[j]);
+        assert!(apart.abs() < 1e-4, "features {i} and {j} have a common part that is off by {apart:e}");
     }
+    let (ours, theirs) = (varimax_criterion(found), varimax_criterion(expected));
+    assert!(ours > theirs - 1e-6, "{ours} is below {theirs}");
+}
+
+/// Kaiser's criterion: the variance of squared loadings within each column, rows scaled to length one.
+fn varimax_criterion(loadings: &[Vec<f64>]) -> f64 {
+    let p = loadings.len() as f64;
+    let squares = |row: &Vec<f64>| -> Vec<f64> {
+        let length: f64 = row.iter().map(|l| l * l).sum();
+        row.iter().map(|l| l * l / length).collect()
+    };
+    let scaled: Vec<Vec<f64>> = loadings.iter().map(squares).collect();
+    let variance = |k: usize| {
+        let mean = scaled.iter().map(|row| row[k]).sum::<f64>() / p;
+        scaled.iter().map(|row| (row[k] - mean).powi(2)).sum::<f64>() / p
+    };
+    (0..loadings[0].len()).map(variance).sum()
 }
 
 #[test]
@@ -103,6 +119,7 @@ fn psych() {
         found.sort_by(f64::total_cmp);
         expected.sort_by(f64::total_cmp);
         found.iter().zip(expected).for_each(|(a, b)| close(*a, b, 1e-3));
-        check_loadings(&matrix(&factors["standardised_loadings"]), &matrix(&case["loadings"]), 1e-4);
+        assert_eq!(rotation, "varimax", "the check below is of that criterion");
+        check_varimax(&matrix(&factors["standardised_loadings"]), &matrix(&case["loadings"]));
     }
 }
