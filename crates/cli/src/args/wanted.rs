@@ -4,7 +4,7 @@ use std::path::Path;
 
 use covary::model::LinearGaussian;
 use covary::rotate::Rotate;
-use covary::{Components, FactorSolver, Solver};
+use covary::{BayesMethod, Components, FactorSolver, Solver};
 
 use super::factor::{RotationName, kaiser};
 use crate::exit::{Failure, Result};
@@ -19,6 +19,7 @@ pub(crate) enum Wanted {
     Ppca(Axes),
     Pca(Axes),
     Fa(Factors),
+    Bpca(Axes, BayesMethod),
 }
 
 /// What principal axes are found by.
@@ -54,13 +55,14 @@ impl Start {
 impl Wanted {
     /// What the flags of `fit` ask for, and why so many components, in words.
     pub(super) fn of_fit(flags: &flags::Fit) -> Result<(Self, String)> {
+        let method = bayes_method(flags)?;
         if flags.model == flags::Kind::Fa {
             return Ok((Self::Fa(Factors::resolve(flags)?), "asked for".into()));
         }
         only_for_factors(flags)?;
         let start = flags.start.as_deref().map(Start::read).transpose()?;
         let solver = spectral_solver(flags.solver, flags.model)?;
-        Ok(Self::of_axes(flags.model, flags.components, solver, start))
+        Ok(Self::of_axes(flags.model, method, flags.components, solver, start))
     }
 
     /// A model to be judged by hidden cells.
@@ -68,24 +70,30 @@ impl Wanted {
         if kind == flags::Kind::Fa {
             return Ok((Self::Fa(Factors::new(number_of_factors(asked)?)), "asked for".into()));
         }
-        Ok(Self::of_axes(kind, asked, Solver::Auto, None))
+        Ok(Self::of_axes(kind, BayesMethod::default(), asked, Solver::Auto, None))
     }
 
     fn of_axes(
         kind: flags::Kind,
+        method: BayesMethod,
         asked: Option<Components>,
         solver: Solver,
         start: Option<Start>,
     ) -> (Self, String) {
-        let (components, because) = explain_components(asked, start.as_ref());
+        let (components, because) = explain_components(kind, asked, start.as_ref());
         let axes = Axes { components, solver, start };
-        (if kind == flags::Kind::Pca { Self::Pca(axes) } else { Self::Ppca(axes) }, because)
+        let wanted = match kind {
+            flags::Kind::Pca => Self::Pca(axes),
+            flags::Kind::Bpca => Self::Bpca(axes, method),
+            flags::Kind::Ppca | flags::Kind::Fa => Self::Ppca(axes),
+        };
+        (wanted, because)
     }
 
     /// Of principal axes.
     pub(crate) fn axes(&self) -> Option<&Axes> {
         match self {
-            Self::Ppca(axes) | Self::Pca(axes) => Some(axes),
+            Self::Ppca(axes) | Self::Pca(axes) | Self::Bpca(axes, _) => Some(axes),
             Self::Fa(_) => None,
         }
     }
@@ -104,7 +112,7 @@ impl Factors {
     fn resolve(flags: &flags::Fit) -> Result<Self> {
         if flags.start.is_some() {
             return Err(Failure::usage(
-                "--start is for ppca and pca; factor analysis starts from the data, with --starts N from N places",
+                "--start is for ppca, pca and bpca; factor analysis starts from the data, with --starts N from N places",
             ));
         }
         let flags::Factor { rotate, lower, starts, .. } = &flags.factor;
@@ -158,6 +166,16 @@ fn only_for_factors(flags: &flags::Fit) -> Result<()> {
     }
 }
 
+fn bayes_method(flags: &flags::Fit) -> Result<BayesMethod> {
+    match (flags.bayes.method, flags.model) {
+        (None, _) => Ok(BayesMethod::default()),
+        (Some(method), flags::Kind::Bpca) => Ok(method.into()),
+        (Some(_), _) => {
+            Err(Failure::usage("--method is for Bayesian PCA; add --model bpca, or leave it out"))
+        }
+    }
+}
+
 fn spectral_solver(solver: flags::Solver, kind: flags::Kind) -> Result<Solver> {
     Ok(match solver {
         flags::Solver::Auto => Solver::Auto,
@@ -187,13 +205,18 @@ fn factor_solver(solver: flags::Solver) -> Result<FactorSolver> {
     }
 }
 
-fn explain_components(asked: Option<Components>, start: Option<&Start>) -> (Components, String) {
+fn explain_components(
+    kind: flags::Kind,
+    asked: Option<Components>,
+    start: Option<&Start>,
+) -> (Components, String) {
     match (asked, start) {
         (Some(Components::Fraction(share)), _) => (Components::Fraction(share), share_because(share)),
         (Some(components), _) => (components, "asked for".into()),
         (None, Some(start)) => {
             (Components::Count(start.model.n_latent()), "as the model to start from has".into())
         }
+        (None, None) if kind == flags::Kind::Bpca => (Components::All, "all that the data allow".into()),
         (None, None) => {
             let because = format!("{}, as nothing else was asked for with -q", share_because(DEFAULT_SHARE));
             (Components::Fraction(DEFAULT_SHARE), because)

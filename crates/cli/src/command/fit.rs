@@ -7,7 +7,7 @@ use covary::error::Cell;
 use covary::estimator::{Request, choose};
 use covary::evidence::{Moments, gather_stream};
 use covary::persist::SavedModel;
-use covary::{Control, Error, Solver};
+use covary::{Components, Control, Error, Solver};
 use covary_io::{
     CarriedBecause, LeftOutBecause, Matrix, NewFile, ReadOptions, Schema, Stream, square_matrix,
 };
@@ -104,7 +104,8 @@ fn fit_source(args: &Fit, mut source: Source) -> Result<(SavedModel, Schema)> {
         }
         fitted => fitted,
     };
-    Ok((fitted.map_err(about_rows(&source.schema))?, source.schema))
+    let fitted = fitted.map_err(with_a_number(args, about_rows(&source.schema)))?;
+    Ok((fitted, source.schema))
 }
 
 /// What the core says to rows that it may be asked about.
@@ -190,7 +191,7 @@ fn check_memory(args: &Fit, source: &dyn RowSource, memory: usize) -> Result<()>
         components: axes.components,
         memory,
     };
-    let plan = choose(axes.solver, &request)?;
+    let plan = choose(axes.solver, &request).map_err(with_a_number(args, Failure::from))?;
     match plan.memory <= memory {
         true => Ok(()),
         false => Err(Failure::usage(format!(
@@ -198,6 +199,17 @@ fn check_memory(args: &Fit, source: &dyn RowSource, memory: usize) -> Result<()>
             plan.solver.name(),
             plan.memory >> 20
         ))),
+    }
+}
+
+/// All components are more than can be found of very many features: then a number helps.
+fn with_a_number(args: &Fit, otherwise: impl Fn(Error) -> Failure) -> impl Fn(Error) -> Failure {
+    let all = args.wanted.axes().is_some_and(|axes| axes.components == Components::All);
+    move |error| match error {
+        Error::Solver { .. } if all => {
+            Failure::usage(format!("{error}: the most that may be kept, with -q, such as -q 20"))
+        }
+        error => otherwise(error),
     }
 }
 

@@ -9,6 +9,7 @@ use covary::persist::{SavedEvidence, SavedModel};
 use serde::Serialize;
 
 use crate::args::CUT;
+use crate::bayes::deviations;
 use crate::console::print;
 use crate::exit::{Code, Failure, Result};
 use crate::factors::rows;
@@ -95,17 +96,21 @@ fn model_text(flags: &Inspect, saved: &SavedModel) -> Result<String> {
         return Ok(facts.text(None, Vec::new()));
     }
     let facts = facts.text(None, vec![("features", names(&saved.features))]);
-    Ok(format!("{facts}\n{}", loadings_text(saved)))
+    Ok(match saved.model.n_latent() {
+        0 => facts,
+        _ => format!("{facts}\n{}", loadings_text(saved)),
+    })
 }
 
-/// For each component the features that weigh most in it, with their loadings.
+/// For each component the features that weigh most in it, with their loadings, and their standard deviations where they are known.
 fn loadings_text(saved: &SavedModel) -> String {
-    let w = loadings(&saved.model);
+    let (w, known) = (loadings(&saved.model), deviations(&saved.model));
     let rows = (0..w.ncols().min(SHOWN)).map(|j| {
         let mut order: Vec<usize> = (0..w.nrows()).collect();
         order.sort_by(|a, b| w[(*b, j)].abs().total_cmp(&w[(*a, j)].abs()));
-        let largest: Vec<String> =
-            order.iter().take(SHOWN).map(|&i| format!("{} {:+.4}", saved.features[i], w[(i, j)])).collect();
+        let deviation = |i: usize| known.map(|s| format!(" ±{:.4}", s[(i, j)])).unwrap_or_default();
+        let loading = |&i: &usize| format!("{} {:+.4}{}", saved.features[i], w[(i, j)], deviation(i));
+        let largest: Vec<String> = order.iter().take(SHOWN).map(loading).collect();
         [format!("z{}", j + 1), largest.join(", ")]
     });
     columns(&["component", "largest loadings"], rows.collect::<Vec<_>>())

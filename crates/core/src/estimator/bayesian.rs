@@ -31,6 +31,16 @@ pub enum BayesMethod {
     Relevance,
 }
 
+impl BayesMethod {
+    /// As people type it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Variational => "vb",
+            Self::Relevance => "ard",
+        }
+    }
+}
+
 /// What Bayesian PCA adds to a report.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BayesReport {
@@ -188,7 +198,9 @@ impl BayesianPca {
         order.sort_by(|a, b| lengths[*b].total_cmp(&lengths[*a]));
         let parameters = found.parameters.with_components(&order);
         let model = averaged(&parameters, found.noiseless)?;
-        let log_likelihood = if found.noiseless { f64::INFINITY } else { density(&model, source, control)? };
+        // Not to be stopped: an interrupted fit gives its model, too.
+        let watch = Control::new();
+        let log_likelihood = if found.noiseless { f64::INFINITY } else { density(&model, source, &watch)? };
         let spectrum = Spectrum::of_model(
             model.mean().to_vec(),
             model.gaussian().loadings().as_ref(),

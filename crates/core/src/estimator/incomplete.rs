@@ -1,7 +1,7 @@
 //! Fits of rows with holes: a first pass that sees what is missing, a start, then EM in passes.
 
 use super::{Holes, Plan, Solver, Spectral};
-use crate::algorithm::{Journey, Stop, drive, em, start};
+use crate::algorithm::{Components, Journey, Stop, drive, em, start};
 use crate::control::Control;
 use crate::data::RowSource;
 use crate::error::{Error, Result};
@@ -71,6 +71,7 @@ impl<M> Spectral<M> {
     pub(super) fn begin_available(&self, cases: AvailableCases) -> Result<Begin> {
         let found = start::from_available_cases(&cases, self.components, self.seed)?;
         let parameters = self.warm(found)?;
+        self.check_evidence(&parameters)?;
         let AvailableCases { census, unseen_pairs, .. } = cases;
         Ok(Begin { census, unseen_pairs: Some(unseen_pairs), parameters, passes: 1 })
     }
@@ -81,6 +82,20 @@ impl<M> Spectral<M> {
         let (found, passes) =
             start::from_filled_rows(source, (&census, &margins), self.components, self.seed, control)?;
         Ok(Begin { census, unseen_pairs: None, parameters: self.warm(found)?, passes: passes + 1 })
+    }
+
+    /// Whether the evidence of as many components as the cells support fits in memory; a number that somebody asked for is tried.
+    fn check_evidence(&self, start: &LatentParameters) -> Result<()> {
+        let (p, q) = (start.n_features(), start.n_latent());
+        let needed = evidence_bytes(p, q);
+        if matches!(self.components, Components::Count(_)) || needed <= self.memory {
+            return Ok(());
+        }
+        let reason = format!(
+            "{q} components of {p} features with holes need about {} MiB; raise the memory limit or ask for a number of components",
+            needed >> 20
+        );
+        Err(Error::Solver { solver: "em", reason })
     }
 
     /// The given model as the start, when there is one.
@@ -165,5 +180,10 @@ pub(super) fn plan_of(holes: &Holes, q: usize, p: usize) -> Plan {
         missing => format!("{missing} cells are missing"),
     };
     let pairs = if p <= PAIRWISE_FEATURES { PAIR_BYTES * p * p } else { 0 };
-    Plan { solver: Solver::Em, reason, memory: pairs.max(16 * 8 * p * (q + 1) * (q + 4) / 2) }
+    Plan { solver: Solver::Em, reason, memory: pairs.max(evidence_bytes(p, q)) }
+}
+
+/// What the evidence of q components takes during a pass.
+fn evidence_bytes(p: usize, q: usize) -> usize {
+    16 * 8 * p * (q + 1) * (q + 4) / 2
 }
