@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::incomplete::{Begin, STAGE_TOLERANCE, TOLERANCE, plan_of};
 use super::spectral::{Looked, Solved};
-use super::{Fit, Holes, Plan, Ppca, Report, with_threads};
+use super::{Fit, Holes, Ppca, Report, with_threads};
 use crate::algorithm::prior::Prior;
 use crate::algorithm::relevance::{self, Supported};
 use crate::algorithm::{Components, Journey, Stop, drive, em};
@@ -180,7 +180,8 @@ impl BayesianPca {
         source: &dyn RowSource,
         control: &Control<'_>,
     ) -> Result<Fit<Predictive>> {
-        let (found, journey) = self.climb(&begin, source, control)?;
+        let (found, mut journey) = self.climb(&begin, source, control)?;
+        journey.passes += 1; // for the density of the observed cells
         let Begin { census, unseen_pairs, parameters: start, .. } = begin;
         let (p, allowed) = (start.n_features(), start.n_latent());
         let lengths = Prior::lengths(&found.parameters);
@@ -197,7 +198,7 @@ impl BayesianPca {
             log_likelihood,
         )?;
         let holes = Holes::new(&census, unseen_pairs);
-        let plan = Plan { ..plan_of(&holes, allowed, p) };
+        let plan = plan_of(&holes, allowed, p);
         let bayes = self.report(found.objective, allowed);
         let report = Report::new(plan, &spectrum, Some(journey), 0.0);
         Ok(Fit {
