@@ -96,12 +96,13 @@ fn only(what: &str, kind: &str) -> Failure {
     Failure::usage(format!("{what}, and this file holds {kind}"))
 }
 
-/// What stands for the loadings: W of PPCA, the directions of PCA, the pattern of factors (p × q).
+/// What stands for the loadings: W of PPCA and its mean of Bayesian PCA, the directions of PCA, the pattern of factors (p × q).
 fn loadings(model: &Model) -> &Mat<f64> {
     match model {
         Model::Ppca(m) => m.loadings(),
         Model::Pca(m) => m.components(),
         Model::Fa(m) => m.pattern(),
+        Model::Bpca(m) => m.gaussian().loadings(),
     }
 }
 

@@ -13,8 +13,10 @@ pub(crate) mod krylov_factor;
 mod maximise;
 pub(crate) mod newton_factor;
 pub(crate) mod online;
+pub(crate) mod prior;
 mod quasi_newton;
 mod refine;
+pub(crate) mod relevance;
 pub(crate) mod start;
 pub(crate) mod svd;
 

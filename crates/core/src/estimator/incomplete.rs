@@ -13,11 +13,11 @@ pub(super) const PAIRWISE_FEATURES: usize = 1000;
 /// The same when only observed cells are stored: each pass costs little, the pairs of a row a lot.
 const PAIRWISE_OBSERVED: usize = 256;
 /// Nats per row that may be left to gain.
-const TOLERANCE: f64 = 1e-8;
+pub(super) const TOLERANCE: f64 = 1e-8;
 /// Above this share of missing cells the likelihood has many maxima.
 const MOSTLY_MISSING: f64 = 0.5;
 /// Nats per row left to gain at which the next component joins.
-const STAGE_TOLERANCE: f64 = 1e-4;
+pub(super) const STAGE_TOLERANCE: f64 = 1e-4;
 /// Bytes per pair of features while available cases are collected.
 const PAIR_BYTES: usize = 3 * 8 * 16;
 
@@ -30,11 +30,21 @@ pub(super) struct Incomplete {
 }
 
 /// Where EM starts and what is known about the rows then.
-struct Begin {
-    census: Census,
-    unseen_pairs: Option<usize>,
-    parameters: LatentParameters,
-    passes: usize,
+pub(super) struct Begin {
+    pub(super) census: Census,
+    pub(super) unseen_pairs: Option<usize>,
+    pub(super) parameters: LatentParameters,
+    pub(super) passes: usize,
+}
+
+impl Begin {
+    /// Variance, in units of the parameters, below which noise is rounding.
+    pub(super) fn floor(&self) -> f64 {
+        let p = self.parameters.n_features();
+        let largest =
+            self.parameters.loadings_transposed().squared_norm_l2() + self.parameters.noise() * p as f64;
+        negligible(self.census.rows(), p, largest)
+    }
 }
 
 impl<M> Spectral<M> {
@@ -45,30 +55,24 @@ impl<M> Spectral<M> {
         p <= most && PAIR_BYTES.saturating_mul(p * p) <= self.memory
     }
 
-    /// From the rows alone.
-    pub(super) fn fit_incomplete(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Incomplete> {
+    /// Where EM starts, from the rows alone.
+    pub(super) fn begin_incomplete(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Begin> {
         let p = source.n_features();
         if !self.pairs_fit(source) {
-            return self.iterate(self.begin_wide(source, control)?, source, control);
+            return self.begin_wide(source, control);
         }
         match gather(source, || Pairwise::empty(p), control)?.finish()? {
-            Found::Incomplete(cases) => self.fit_available(cases, source, control),
-            Found::Complete(moments) => self.fit_available(AvailableCases::from(&moments), source, control),
+            Found::Incomplete(cases) => self.begin_available(cases),
+            Found::Complete(moments) => self.begin_available(AvailableCases::from(&moments)),
         }
     }
 
-    /// After a pass that has seen the available cases.
-    pub(super) fn fit_available(
-        &self,
-        cases: AvailableCases,
-        source: &dyn RowSource,
-        control: &Control<'_>,
-    ) -> Result<Incomplete> {
+    /// The same after a pass that has seen the available cases.
+    pub(super) fn begin_available(&self, cases: AvailableCases) -> Result<Begin> {
         let found = start::from_available_cases(&cases, self.components, self.seed)?;
         let parameters = self.warm(found)?;
         let AvailableCases { census, unseen_pairs, .. } = cases;
-        let begin = Begin { census, unseen_pairs: Some(unseen_pairs), parameters, passes: 1 };
-        self.iterate(begin, source, control)
+        Ok(Begin { census, unseen_pairs: Some(unseen_pairs), parameters, passes: 1 })
     }
 
     fn begin_wide(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Begin> {
@@ -98,21 +102,27 @@ impl<M> Spectral<M> {
         Ok(LatentParameters::in_units(model.mean().to_vec(), &loadings, noise / (unit * unit), unit))
     }
 
-    fn iterate(&self, begin: Begin, source: &dyn RowSource, control: &Control<'_>) -> Result<Incomplete> {
-        let Begin { census, unseen_pairs, parameters, passes } = begin;
+    /// To the maximum of the likelihood.
+    pub(super) fn iterate(
+        &self,
+        begin: Begin,
+        source: &dyn RowSource,
+        control: &Control<'_>,
+    ) -> Result<Incomplete> {
+        let (found, mut journey) = self.climb(&begin, source, control)?;
+        journey.passes += begin.passes;
+        let Begin { census, unseen_pairs, parameters, .. } = begin;
         let (p, q) = (parameters.n_features(), parameters.n_latent());
-        let (found, mut journey) = self.climb(&parameters, &census, source, control)?;
-        journey.passes += passes;
         let noise = if found.noiseless { 0.0 } else { found.parameters.noise_variance(0) };
         let spectrum = Spectrum::of_model(
             found.parameters.mean().to_vec(),
             found.parameters.loadings().as_ref(),
             noise,
             (census.rows(), census.weight()),
-            found.log_likelihood,
+            found.objective,
         )?;
         let holes = Holes::new(&census, unseen_pairs);
-        Ok(Incomplete { spectrum, journey, plan: self.plan_of(&holes, q, p), holes })
+        Ok(Incomplete { spectrum, journey, plan: plan_of(&holes, q, p), holes })
     }
 
     /// To the maximum near the start; where most cells are missing, one component after the other.
@@ -122,16 +132,13 @@ impl<M> Spectral<M> {
     /// nats lower. It takes twice the passes, most of them of the smaller fits on the way, which cost less.
     fn climb(
         &self,
-        start: &LatentParameters,
-        census: &Census,
+        begin: &Begin,
         source: &dyn RowSource,
         control: &Control<'_>,
     ) -> Result<(em::Optimum, Journey)> {
-        let p = start.n_features();
-        let largest = start.loadings_transposed().squared_norm_l2() + start.noise() * p as f64;
-        let floor = negligible(census.rows(), p, largest);
+        let (start, floor) = (&begin.parameters, begin.floor());
         let tolerance = self.tolerance.unwrap_or(TOLERANCE);
-        let grow = self.start.is_none() && Holes::new(census, None).share() > MOSTLY_MISSING;
+        let grow = self.start.is_none() && Holes::new(&begin.census, None).share() > MOSTLY_MISSING;
         let mut parameters = if grow { start.leading(1) } else { start.clone() };
         let mut passes = 0;
         loop {
@@ -148,14 +155,15 @@ impl<M> Spectral<M> {
             parameters = if found.noiseless { start.clone() } else { found.parameters.joined_by(start) };
         }
     }
+}
 
-    fn plan_of(&self, holes: &Holes, q: usize, p: usize) -> Plan {
-        let reason = match holes.missing {
-            0 => "asked for".into(),
-            1 => "1 cell is missing".into(),
-            missing => format!("{missing} cells are missing"),
-        };
-        let pairs = if p <= PAIRWISE_FEATURES { PAIR_BYTES * p * p } else { 0 };
-        Plan { solver: Solver::Em, reason, memory: pairs.max(16 * 8 * p * (q + 1) * (q + 4) / 2) }
-    }
+/// Why EM, and what it holds in memory.
+pub(super) fn plan_of(holes: &Holes, q: usize, p: usize) -> Plan {
+    let reason = match holes.missing {
+        0 => "asked for".into(),
+        1 => "1 cell is missing".into(),
+        missing => format!("{missing} cells are missing"),
+    };
+    let pairs = if p <= PAIRWISE_FEATURES { PAIR_BYTES * p * p } else { 0 };
+    Plan { solver: Solver::Em, reason, memory: pairs.max(16 * 8 * p * (q + 1) * (q + 4) / 2) }
 }
