@@ -1,4 +1,5 @@
 //! Bayesian PCA: what it keeps, that its two ways agree, and the textbook's updates done naively.
+#![allow(clippy::unwrap_used, clippy::needless_range_loop, clippy::doc_markdown)]
 
 mod common;
 
@@ -6,7 +7,7 @@ use common::holes::punched;
 use common::{Rng, close, close_matrix, normal_matrix, relative, rows_with_deviations, table};
 use covary::linalg::Mat;
 use covary::model::Predictive;
-use covary::{BayesMethod, BayesianPca, Fit, Ppca, Solver};
+use covary::{BayesMethod, BayesianPca, Components, Fit, Ppca, Solver};
 
 fn by(method: BayesMethod, q: usize, x: &Mat<f64>) -> Fit<Predictive> {
     BayesianPca::new(q).method(method).fit(table(x)).unwrap()
@@ -169,4 +170,150 @@ fn the_bound_never_falls() {
         let trace = by(BayesMethod::Variational, 4, &x).report.trace;
         assert!(trace.windows(2).all(|t| t[1] >= t[0] - 1e-12 * t[0].abs()), "{trace:?}");
     }
+}
+
+/// With ever more copies of each row the posterior narrows around the maximum of the likelihood, as fast as one over their number.
+#[test]
+fn many_rows_make_it_maximum_likelihood() {
+    let x = rows_with_deviations(30, &[4.0, 3.0, 1.0, 1.0, 1.0], 2.0, &mut Rng(3));
+    let likely = Ppca::new(2).fit(table(&x)).unwrap().model;
+    let w = likely.loadings();
+    let apart = |copies: f64| {
+        let rows = table(&x).with_weights(vec![copies; 30]).unwrap();
+        let found = BayesianPca::new(2).fit(&rows).unwrap().model;
+        close(found.gaussian().mean()[0], likely.mean()[0], 1e-12, "mean");
+        common::max_abs(&(covariance(&found) - w * w.transpose()))
+    };
+    for copies in [1e2, 1e3, 1e4] {
+        let ratio = apart(copies) / apart(10.0 * copies);
+        assert!((ratio - 10.0).abs() < 0.5, "{ratio}");
+    }
+}
+
+#[test]
+fn units_and_origins_do_not_matter() {
+    let mut rng = Rng(8);
+    let complete = rows_with_deviations(50, &[4.0, 3.0, 1.0, 1.0, 1.0], 2.0, &mut rng);
+    let holes = punched(&complete, 0.1, &mut rng);
+    for (x, rows) in [(&complete, 50.0), (&holes, 50.0)] {
+        for method in [BayesMethod::Variational, BayesMethod::Relevance] {
+            let fit = by(method, 4, x);
+            let cells = fit.report.holes.as_ref().map_or(5.0 * rows, |h| h.observed as f64);
+            for scale in [1e-150_f64, 1e-8, 1e8, 1e150] {
+                let other = by(method, 4, &Mat::from_fn(50, 5, |i, j| scale * x[(i, j)]));
+                assert_eq!(other.model.n_latent(), fit.model.n_latent(), "{scale}");
+                let noise = other.model.noise_variance() / scale / scale;
+                relative(noise, fit.model.noise_variance(), 1e-7, (method, scale));
+                // A density of the cells, less μ that is integrated out; of W too where it is a point.
+                let dimensions = match method {
+                    BayesMethod::Variational => cells - 5.0,
+                    BayesMethod::Relevance => cells + 5.0 * fit.model.n_latent() as f64,
+                };
+                let expected = objective(&fit) - dimensions * scale.ln();
+                relative(objective(&other), expected, 1e-9, (method, scale));
+            }
+            let far = by(method, 4, &Mat::from_fn(50, 5, |i, j| 1e8 + x[(i, j)]));
+            relative(far.model.noise_variance(), fit.model.noise_variance(), 1e-6, (method, "far"));
+        }
+    }
+}
+
+#[test]
+fn noise_alone_keeps_nothing() {
+    let mut rng = Rng(21);
+    let x = normal_matrix(200, 6, &mut rng);
+    for x in [&x, &punched(&x, 0.2, &mut rng)] {
+        let fit = by(BayesMethod::Variational, 5, x);
+        assert_eq!(fit.model.n_latent(), 0);
+        assert_eq!(fit.model.gaussian().latent_mean(table(x)).unwrap().ncols(), 0);
+        close(fit.model.noise_variance(), 1.0, 0.15, "noise"); // 1200 cells: a deviation of 0.04
+        assert!(objective(&fit).is_finite() && fit.report.log_likelihood.is_some());
+    }
+}
+
+#[test]
+fn odd_data_have_an_answer() {
+    let mut rng = Rng(31);
+    let methods = [BayesMethod::Variational, BayesMethod::Relevance];
+    let plane = &normal_matrix(20, 2, &mut rng) * normal_matrix(2, 5, &mut rng);
+    let wide = rows_with_deviations(12, &[9.0, 8.0, 7.0, 1.0, 1.0, 1.0], 0.0, &mut rng);
+    let wide = Mat::from_fn(6, 12, |i, j| wide[(j, i)]);
+    for method in methods {
+        let fit = by(method, 4, &plane);
+        assert_eq!((fit.model.n_latent(), fit.model.noise_variance()), (2, 0.0), "{method:?}");
+        assert!(fit.report.log_likelihood.is_none() && fit.report.bayes.unwrap().objective.is_none());
+        let two = Mat::from_fn(2, 3, |i, j| (i * (j + 1)) as f64);
+        assert!(by(method, 1, &two).model.mean()[0] == 0.5);
+        let one_feature = normal_matrix(30, 1, &mut rng);
+        assert_eq!(by(method, 1, &one_feature).model.n_latent(), 0, "{method:?}");
+        let mut constant = rows_with_deviations(40, &[5.0, 4.0, 1.0, 1.0], 0.0, &mut rng);
+        (0..40).for_each(|i| constant[(i, 3)] = 7.0);
+        assert!(by(method, 3, &constant).model.n_latent() >= 1);
+    }
+    // Rows always lie in a plane of one dimension less than there are of them: that they do says nothing.
+    let fit = by(BayesMethod::Variational, 5, &wide);
+    assert!(fit.model.n_latent() < 5 && fit.model.noise_variance() > 0.1);
+    let none = BayesianPca::new(0).fit(table(&plane)).unwrap_err();
+    assert!(none.to_string().contains("at least 1"), "{none}");
+}
+
+#[test]
+fn the_same_from_every_kind_of_source_and_any_threads() {
+    let mut rng = Rng(41);
+    let x = rows_with_deviations(300, &[4.0, 3.0, 1.0, 1.0, 1.0, 1.0], 2.0, &mut rng);
+    let x = punched(&x, 0.3, &mut rng);
+    let fit = |threads: usize| {
+        let options = Ppca::new(4).threads(threads).tolerance(1e-20);
+        BayesianPca::of(options).fit(table(&x)).unwrap().model
+    };
+    let bits = |m: &Predictive| common::matrix_bits(m.gaussian().loadings());
+    let one = fit(1);
+    [2, 3, 7].iter().for_each(|threads| assert_eq!(bits(&fit(*threads)), bits(&one)));
+    let free = BayesianPca::of(Ppca::new(Components::All).tolerance(1e-20)).fit(table(&x)).unwrap();
+    assert_eq!(free.report.bayes.unwrap().allowed, 5);
+    close_matrix(&covariance(&free.model), &covariance(&one), 1e-8, "all allowed");
+    let listed =
+        BayesianPca::of(Ppca::new(4).tolerance(1e-20)).fit(&common::holes::observed(&x)).unwrap().model;
+    close_matrix(&covariance(&listed), &covariance(&one), 1e-8, "observed cells only");
+}
+
+#[test]
+fn a_file_keeps_what_is_known() {
+    use covary::model::Model;
+    use covary::persist::SavedModel;
+    let x = rows_with_deviations(60, &[4.0, 3.0, 1.0, 1.0], 2.0, &mut Rng(51));
+    for method in [BayesMethod::Variational, BayesMethod::Relevance] {
+        let fit = by(method, 3, &x);
+        let model = fit.model.clone();
+        let bytes = SavedModel::new(fit, None).unwrap().to_bytes().unwrap();
+        let back = SavedModel::from_bytes(&bytes).unwrap();
+        assert_eq!(back.to_bytes().unwrap(), bytes);
+        assert_eq!(back.report.bayes.as_ref().unwrap().method, method);
+        let Model::Bpca(found) = back.model else { panic!("a model of kind {}", back.model.kind()) };
+        assert_eq!(found.precisions(), model.precisions());
+        assert_eq!(found.uncertainty().is_some(), method == BayesMethod::Variational);
+        let density = |m: &Predictive| m.gaussian().log_density(table(&x)).unwrap();
+        assert_eq!(common::bits(&density(&found)), common::bits(&density(&model)));
+    }
+}
+
+/// Imputed cells of data whose true values are known, with three times as many features as rows.
+#[test]
+fn metabolites_that_are_missing() {
+    let (Some(missing), Some(complete)) =
+        (common::read_csv("metabolite_missing"), common::read_csv("metabolite_complete"))
+    else {
+        return;
+    };
+    let measured = |csv: &common::Csv| csv.columns(|c| c != "sample");
+    let (x, truth) = (measured(&missing), measured(&complete));
+    let fit = by(BayesMethod::Variational, 5, &x);
+    let imputed = fit.model.gaussian().impute(table(&x)).unwrap();
+    let holes: Vec<(usize, usize)> = (0..x.nrows())
+        .flat_map(|i| (0..x.ncols()).map(move |j| (i, j)))
+        .filter(|at| x[*at].is_nan())
+        .collect();
+    let squares: f64 = holes.iter().map(|at| (imputed[*at] - truth[*at]).powi(2)).sum();
+    let rmse = (squares / holes.len() as f64).sqrt();
+    assert!(rmse < 0.1845, "{rmse}"); // vbpca_py 0.1.0 with three components
 }

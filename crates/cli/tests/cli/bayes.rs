@@ -65,7 +65,10 @@ fn what_stands_out_is_kept_and_told() {
             assert!(text.contains(word), "{word}: {text}");
         }
         let text = place.ok(&["inspect", "m.covary"]);
-        assert!(text.contains("3 kept of 10") && text.contains(" ±") == (method == "vb"), "{text}");
+        assert!(
+            text.contains("3 kept of 10") && text.contains("(standard deviation)") == (method == "vb"),
+            "{text}"
+        );
     }
     assert!(fit(&place, &["x.csv", "-q", "2"])["components"].as_u64() == Some(2));
     assert!(place.json(&["fit", "x.csv", "--json"])["bayes"].is_null());

@@ -7,6 +7,7 @@ mod bad_place;
 mod bayes;
 mod commands;
 mod crash;
+mod errors;
 mod factor;
 mod factor_bad;
 mod factor_reference;

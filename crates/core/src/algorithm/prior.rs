@@ -72,12 +72,11 @@ impl Prior {
     }
 
     /// How the latent variables are standardised, as what happens to W: w ← B w with the first q rows of (q + 1 × q), and μ ← μ + bᵀw
-    /// with the last.
+    /// with the last. `w` (q × p) and `spread`, packed, are what the step has led to.
     ///
-    /// EM gives the mean and covariance that z has over the rows to μ and W. A prior that is not the same in all
-    /// directions also says how to turn: E WᵀW becomes diagonal, which is best for both bounds and does not change the fit.
-    ///
-    /// `w` (q × p) and `spread`, packed, are what the step has led to.
+    /// EM gives the mean and covariance that z has over the rows to μ and W. For what stands between fit and prior, $z \leftarrow R z$ and
+    /// $W \leftarrow W R^{-1}$ are best when E WᵀW is diagonal and $R Z R^\top = n I$ with Z the second moments of z over the rows; a W that is
+    /// a point has no entropy to lose, and $R Z R^\top = (n + p) I$.
     pub(crate) fn frame(
         self,
         evidence: &Latent,
@@ -86,17 +85,12 @@ impl Prior {
     ) -> Result<Mat<f64>> {
         let q = w.nrows();
         let (second, weight) = (&evidence.totals.second, evidence.weight());
-        let center: Vec<f64> = match self {
-            Self::Relevance => vec![0.0; q],
-            _ => (0..q).map(|i| second[packed(q, i)] / weight).collect(),
+        let center: Vec<f64> = (0..q).map(|i| second[packed(q, i)] / weight).collect();
+        let divisor = if self == Self::Relevance { weight + w.ncols() as f64 } else { weight };
+        let covariance = |i: usize, j: usize| {
+            (second[packed(i.max(j), i.min(j))] - weight * center[i] * center[j]) / divisor
         };
-        let covariance =
-            |i: usize, j: usize| second[packed(i.max(j), i.min(j))] / weight - center[i] * center[j];
-        let root = match self {
-            // Only turns leave the likelihood as it is.
-            Self::Relevance => Mat::identity(q, q),
-            _ => square_root(Mat::from_fn(q, q, covariance).as_ref())?,
-        };
+        let root = square_root(Mat::from_fn(q, q, covariance).as_ref())?;
         let frame = match self {
             Self::Flat => root,
             _ => diagonalising(root.as_ref(), w, spread)?,

@@ -82,7 +82,9 @@ impl Rows<'_> {
 
     /// By variational Bayes: of all numbers of leading components the one with the highest bound.
     fn averaged(&self) -> Supported {
-        if let Some(plane) = self.plane() {
+        // As the noise vanishes the bound goes as −((n − 1) p − (n + p) q)/2 · ln v: up only in a plane of few dimensions.
+        let few = |q: usize| (self.n + self.p) * (q as f64) < (self.n - 1.0) * self.p;
+        if let Some(plane) = self.plane().filter(|plane| few(plane.lengths.len())) {
             return plane;
         }
         let candidates = (0..=self.values.len()).filter_map(|q| self.averaged_noise(q).map(|v| (q, v)));
@@ -103,8 +105,12 @@ impl Rows<'_> {
         if let Some(plane) = self.plane() {
             return plane;
         }
-        let most = self.values.len().min(self.p as usize - 1);
-        let found = (1..=most).rev().find_map(|q| self.most_probable_noise(q).map(|v| (q, v)));
+        // With as many components as features nothing is left for noise.
+        let possible = |q: &usize| (*q as f64) < self.p;
+        let found = (1..=self.values.len())
+            .rev()
+            .filter(possible)
+            .find_map(|q| self.most_probable_noise(q).map(|v| (q, v)));
         let (q, v) = found.unwrap_or((0, self.total / self.p));
         let length = |l: &f64| self.most_probable_length(*l, v).unwrap_or(0.0);
         let lengths: Vec<f64> = self.values[..q].iter().map(length).collect();
@@ -112,7 +118,7 @@ impl Rows<'_> {
         Supported { variances: vec![0.0; q], lengths, noise: v, objective, averaged: false }
     }
 
-    /// Rows that lie in a plane are explained by it, whatever the prior.
+    /// Rows that lie in a plane, explained by it.
     fn plane(&self) -> Option<Supported> {
         let mut rest = self.total;
         let rank = self.values.iter().position(|l| {
@@ -121,7 +127,7 @@ impl Rows<'_> {
         })? + 1;
         let (lengths, variances) = (self.values[..rank].to_vec(), vec![0.0; rank]);
         // A plane of as many dimensions as there are features is none.
-        (rank < self.p as usize).then_some(Supported {
+        ((rank as f64) < self.p).then_some(Supported {
             lengths,
             variances,
             noise: 0.0,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::incomplete::{Begin, STAGE_TOLERANCE, TOLERANCE, plan_of};
 use super::spectral::{Looked, Solved};
-use super::{Fit, Holes, Plan, Ppca, Report, with_threads};
+use super::{Fit, Holes, Ppca, Report, with_threads};
 use crate::algorithm::prior::Prior;
 use crate::algorithm::relevance::{self, Supported};
 use crate::algorithm::{Components, Journey, Stop, drive, em};
@@ -17,6 +17,8 @@ use crate::evidence::{Latent, LatentParameters, Moments, gather};
 use crate::linalg::{Mat, packed, packed_len};
 use crate::model::{Noise, Predictive, Spectrum, Uncertainty, negligible};
 
+/// Where all components are allowed, an iteration starts with this many times those that the available cases seem to support, and a few more.
+const PROMISING: (usize, usize) = (2, 2);
 /// Below how many times its price the estimated gain of a component is in doubt.
 const IN_DOUBT: f64 = 2.0;
 
@@ -56,7 +58,7 @@ pub struct BayesReport {
 /// Bayesian PCA \[B99a, B99b\]: PPCA with a precision for each column of W, found from the data, so that surplus columns vanish.
 ///
 /// Complete rows are solved from their spectrum in closed form; rows with holes in passes, where the weakest component is dropped when the
-/// bound is higher without it. The model's density includes how well W and μ are known.
+/// bound is higher without it; that all components are allowed means there as many as the available cases promise, and a margin. The model's density includes how well W and μ are known.
 ///
 /// ```
 /// use covary::data::Rows;
@@ -190,7 +192,8 @@ impl BayesianPca {
         source: &dyn RowSource,
         control: &Control<'_>,
     ) -> Result<Fit<Predictive>> {
-        let (found, journey) = self.climb(&begin, source, control)?;
+        let (found, mut journey) = self.climb(&begin, source, control)?;
+        journey.passes += 1; // for the density of the observed cells
         let Begin { census, unseen_pairs, parameters: start, .. } = begin;
         let (p, allowed) = (start.n_features(), start.n_latent());
         let lengths = Prior::lengths(&found.parameters);
@@ -209,7 +212,7 @@ impl BayesianPca {
             log_likelihood,
         )?;
         let holes = Holes::new(&census, unseen_pairs);
-        let plan = Plan { ..plan_of(&holes, allowed, p) };
+        let plan = plan_of(&holes, allowed, p);
         let bayes = self.report(found.objective, allowed);
         let report = Report::new(plan, &spectrum, Some(journey), 0.0);
         Ok(Fit {
@@ -252,7 +255,9 @@ impl BayesianPca {
         };
         let share =
             begin.census.observed() as f64 / (begin.census.rows() * begin.parameters.n_features()) as f64;
-        let mut best = run(self.uncertain(&begin.parameters, begin.census.weight() * share), tolerance)?;
+        let rows = begin.census.weight() * share;
+        let start = self.promising(&begin.parameters, (begin.census.rows(), rows));
+        let mut best = run(self.uncertain(&start, rows), tolerance)?;
         let mut exact = true;
         while best.1.stop == Stop::Converged && prior == Prior::Averaged && !best.0.noiseless {
             let Some(without) = without_doubtful(&best.0.parameters, begin.census.weight(), share) else {
@@ -268,6 +273,26 @@ impl BayesianPca {
             }
         }
         if exact { Ok(best) } else { run(best.0.parameters.as_ref().clone(), tolerance) }
+    }
+
+    /// The leading components of the start, when there is no limit on their number: as many as would be worth it if the available cases were
+    /// complete rows, and more. Starting with all would cost p² numbers for each feature.
+    fn promising(&self, start: &LatentParameters, (rows, n): (usize, f64)) -> LatentParameters {
+        let (p, q) = (start.n_features(), start.n_latent());
+        if self.options.components != Components::All || self.options.start.is_some() || n <= 1.0 {
+            return start.clone();
+        }
+        let values: Vec<f64> = Prior::lengths(start).iter().map(|l| l + start.noise()).collect();
+        let total = values.iter().sum::<f64>() + (p - q) as f64 * start.noise();
+        let found = relevance::Rows {
+            values: &values,
+            total,
+            n,
+            p: p as f64,
+            negligible: negligible(rows, p, total),
+        };
+        let supported = found.supported(Prior::Averaged).lengths.len();
+        start.leading(q.min(PROMISING.0 * supported + PROMISING.1))
     }
 
     /// The start with the uncertainty that so many rows leave.

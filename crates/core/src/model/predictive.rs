@@ -47,9 +47,9 @@ impl Predictive {
             check_length("columns of the deviations of the loadings", q, known.loadings.ncols())?;
         }
         let negative = |x: &&f64| x.is_nan() || **x < 0.0;
-        let deviations = uncertainty
-            .iter()
-            .flat_map(|known| known.mean.iter().chain(known.loadings.col_iter().flat_map(|c| c.iter())));
+        let known = uncertainty.iter();
+        let columns = known.clone().flat_map(|known| (0..q).map(|k| known.loadings.col_as_slice(k)));
+        let deviations = known.map(|known| known.mean.as_slice()).chain(columns).flatten();
         if let Some(bad) = precisions.iter().chain(deviations).find(negative) {
             let (name, value) = ("a precision or deviation", bad.to_string());
             return Err(Error::Parameter { name, value, allowed: "0 or positive" });

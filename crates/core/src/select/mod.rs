@@ -285,7 +285,9 @@ impl Found {
     }
 
     fn log_evidence(&self, q: usize) -> Option<f64> {
-        (self.tall && q > 0).then(|| minka::log_evidence(self.values.values(), q, self.values.rows()))
+        (self.tall && q > 0).then(|| {
+            minka::log_evidence(self.values.values(), self.values.values().len(), q, self.values.rows())
+        })
     }
 
     /// Mean over the folds and its standard error.
