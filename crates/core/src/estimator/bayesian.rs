@@ -24,12 +24,13 @@ const IN_DOUBT: f64 = 2.0;
 
 /// How the precisions of the columns of W are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
 pub enum BayesMethod {
     /// Variational Bayes: a distribution of W and μ, by the highest bound on the evidence.
     #[default]
+    #[serde(rename = "vb")]
     Variational,
     /// Automatic relevance determination: the most probable W.
+    #[serde(rename = "ard")]
     Relevance,
 }
 
