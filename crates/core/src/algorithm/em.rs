@@ -15,6 +15,7 @@ use super::quasi_newton::QuasiNewton;
 use super::{Algorithm, Step};
 use crate::error::{Error, Result};
 use crate::evidence::{Latent, LatentParameters};
+use crate::model::Spectrum;
 
 /// Gains below this share of the log-likelihood are rounding.
 const ROUNDING: f64 = 1e-14;
@@ -70,6 +71,15 @@ pub(crate) struct Optimum {
     pub(crate) noiseless: bool,
     /// Euclidean norm of the gradient of −2ℓ per row by the logarithms of the noise variances.
     pub(crate) gradient_norm: f64,
+}
+
+impl Optimum {
+    /// The same as a spectrum, of so many rows and their weight.
+    pub(crate) fn spectrum(&self, rows: (usize, f64)) -> Result<Spectrum> {
+        let (mean, loadings) = (self.parameters.mean().to_vec(), self.parameters.loadings());
+        let noise = if self.noiseless { 0.0 } else { self.parameters.noise_variance(0) };
+        Spectrum::of_model(mean, loadings.as_ref(), noise, rows, self.log_likelihood)
+    }
 }
 
 impl Em {

@@ -1,12 +1,13 @@
 //! Fits of rows with holes: a first pass that sees what is missing, a start, then EM in passes.
 
-use super::{Holes, Plan, Solver, Spectral};
-use crate::algorithm::{Journey, Stop, drive, em, start};
+use super::growth::Growth;
+use super::{Holes, Plan, Ppca, Solver, Spectral};
+use crate::algorithm::{Components, Journey, Stop, em, start};
 use crate::control::Control;
 use crate::data::RowSource;
 use crate::error::{Error, Result};
-use crate::evidence::{AvailableCases, Census, Found, LatentParameters, Pairwise, Survey, gather};
-use crate::model::{Spectrum, negligible};
+use crate::evidence::{AvailableCases, Census, Found, LatentParameters, Margins, Pairwise, Survey, gather};
+use crate::model::Spectrum;
 
 /// Features for which the covariance of all pairs is worth its time and memory.
 pub(super) const PAIRWISE_FEATURES: usize = 1000;
@@ -29,6 +30,21 @@ pub(super) struct Incomplete {
     pub(super) plan: Plan,
 }
 
+/// What the first pass has seen: pairs of features or, when these are too many, each by itself.
+enum Seen {
+    Pairs(AvailableCases),
+    Features(Census, Margins),
+}
+
+impl Seen {
+    fn census(&self) -> &Census {
+        match self {
+            Self::Pairs(cases) => &cases.census,
+            Self::Features(census, _) => census,
+        }
+    }
+}
+
 /// Where EM starts and what is known about the rows then.
 struct Begin {
     census: Census,
@@ -47,14 +63,8 @@ impl<M> Spectral<M> {
 
     /// From the rows alone.
     pub(super) fn fit_incomplete(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Incomplete> {
-        let p = source.n_features();
-        if !self.pairs_fit(source) {
-            return self.iterate(self.begin_wide(source, control)?, source, control);
-        }
-        match gather(source, || Pairwise::empty(p), control)?.finish()? {
-            Found::Incomplete(cases) => self.fit_available(cases, source, control),
-            Found::Complete(moments) => self.fit_available(AvailableCases::from(&moments), source, control),
-        }
+        let seen = self.first_look(source, control)?;
+        self.iterate(self.begin_from(seen, source, control)?, source, control)
     }
 
     /// After a pass that has seen the available cases.
@@ -64,19 +74,37 @@ impl<M> Spectral<M> {
         source: &dyn RowSource,
         control: &Control<'_>,
     ) -> Result<Incomplete> {
-        let found = start::from_available_cases(&cases, self.components, self.seed)?;
-        let parameters = self.warm(found)?;
-        let AvailableCases { census, unseen_pairs, .. } = cases;
-        let begin = Begin { census, unseen_pairs: Some(unseen_pairs), parameters, passes: 1 };
-        self.iterate(begin, source, control)
+        self.iterate(self.begin_from(Seen::Pairs(cases), source, control)?, source, control)
     }
 
-    fn begin_wide(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Begin> {
+    /// The first pass.
+    fn first_look(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Seen> {
         let p = source.n_features();
-        let (census, margins) = gather(source, || Survey::empty(p), control)?.finish()?;
-        let (found, passes) =
-            start::from_filled_rows(source, (&census, &margins), self.components, self.seed, control)?;
-        Ok(Begin { census, unseen_pairs: None, parameters: self.warm(found)?, passes: passes + 1 })
+        if !self.pairs_fit(source) {
+            let (census, margins) = gather(source, || Survey::empty(p), control)?.finish()?;
+            return Ok(Seen::Features(census, margins));
+        }
+        Ok(Seen::Pairs(match gather(source, || Pairwise::empty(p), control)?.finish()? {
+            Found::Incomplete(cases) => cases,
+            Found::Complete(moments) => AvailableCases::from(&moments),
+        }))
+    }
+
+    fn begin_from(&self, seen: Seen, source: &dyn RowSource, control: &Control<'_>) -> Result<Begin> {
+        match seen {
+            Seen::Pairs(cases) => {
+                let found = start::from_available_cases(&cases, self.components, self.seed)?;
+                let AvailableCases { census, unseen_pairs, .. } = cases;
+                let (parameters, unseen_pairs) = (self.warm(found)?, Some(unseen_pairs));
+                Ok(Begin { census, unseen_pairs, parameters, passes: 1 })
+            }
+            Seen::Features(census, margins) => {
+                let features = (&census, &margins);
+                let (found, passes) =
+                    start::from_filled_rows(source, features, self.components, self.seed, control)?;
+                Ok(Begin { parameters: self.warm(found)?, census, unseen_pairs: None, passes: passes + 1 })
+            }
+        }
     }
 
     /// The given model as the start, when there is one.
@@ -103,14 +131,7 @@ impl<M> Spectral<M> {
         let (p, q) = (parameters.n_features(), parameters.n_latent());
         let (found, mut journey) = self.climb(&parameters, &census, source, control)?;
         journey.passes += passes;
-        let noise = if found.noiseless { 0.0 } else { found.parameters.noise_variance(0) };
-        let spectrum = Spectrum::of_model(
-            found.parameters.mean().to_vec(),
-            found.parameters.loadings().as_ref(),
-            noise,
-            (census.rows(), census.weight()),
-            found.log_likelihood,
-        )?;
+        let spectrum = found.spectrum((census.rows(), census.weight()))?;
         let holes = Holes::new(&census, unseen_pairs);
         Ok(Incomplete { spectrum, journey, plan: self.plan_of(&holes, q, p), holes })
     }
@@ -127,25 +148,21 @@ impl<M> Spectral<M> {
         source: &dyn RowSource,
         control: &Control<'_>,
     ) -> Result<(em::Optimum, Journey)> {
-        let p = start.n_features();
-        let largest = start.loadings_transposed().squared_norm_l2() + start.noise() * p as f64;
-        let floor = negligible(census.rows(), p, largest);
         let tolerance = self.tolerance.unwrap_or(TOLERANCE);
         let grow = self.start.is_none() && Holes::new(census, None).share() > MOSTLY_MISSING;
-        let mut parameters = if grow { start.leading(1) } else { start.clone() };
+        let first = if grow { 1 } else { start.n_latent() };
+        let mut growth = Growth::new(start.clone(), first, census).within(None, self.max_iterations);
         let mut passes = 0;
         loop {
-            let last = parameters.n_latent() == start.n_latent();
+            let last = growth.is_whole();
             let enough = if last { tolerance } else { tolerance.max(STAGE_TOLERANCE) };
-            let stage = em::Em::new(parameters, enough, floor);
-            let (found, mut journey) = drive(stage, source, self.max_iterations, control)?;
+            let (found, mut journey) = growth.climb(enough, source, control)?;
             passes += journey.passes;
             if last || journey.stop == Stop::Interrupted {
                 journey.passes = passes;
                 return Ok((found, journey));
             }
-            // Rows that lie in a plane already leave nothing to join: all at once then.
-            parameters = if found.noiseless { start.clone() } else { found.parameters.joined_by(start) };
+            growth.join(&found);
         }
     }
 
@@ -157,5 +174,20 @@ impl<M> Spectral<M> {
         };
         let pairs = if p <= PAIRWISE_FEATURES { PAIR_BYTES * p * p } else { 0 };
         Plan { solver: Solver::Em, reason, memory: pairs.max(16 * 8 * p * (q + 1) * (q + 4) / 2) }
+    }
+}
+
+impl Ppca {
+    /// Fits that gain one component after the other, up to those asked for or, if they are fewer, those that the cells support;
+    /// and what is missing.
+    pub(crate) fn growth(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<(Growth, Holes)> {
+        let seen = self.first_look(source, control)?;
+        let possible = start::supported(Components::All, seen.census())?;
+        let q = self.components.count().map_or(possible, |asked| asked.min(possible));
+        let mut limited = self.clone();
+        limited.components = Components::Count(q);
+        let Begin { census, unseen_pairs, parameters, .. } = limited.begin_from(seen, source, control)?;
+        let growth = Growth::new(parameters, 1, &census).within(self.tolerance, self.max_iterations);
+        Ok((growth, Holes::new(&census, unseen_pairs)))
     }
 }

@@ -1,6 +1,7 @@
 //! The front doors: options, checked into a plan, run by an algorithm, giving a model and a report.
 
 mod factor;
+mod growth;
 mod incomplete;
 mod online;
 mod plan;
@@ -9,6 +10,7 @@ mod spectral;
 mod turn;
 
 pub use factor::{FactorAnalysis, FactorFit, FactorSolver, most_factors, standard_errors};
+pub(crate) use growth::{Grown, Growth};
 pub use online::{Batch, Online, Tally};
 pub use plan::{Plan, Request, Solver, choose};
 pub use report::{FactorReport, Fit, Holes, Report, RotationReport};
