@@ -180,7 +180,10 @@ impl Em {
             Method::Anderson => self.anderson.propose(point, image, &at.scale(maximised))?,
             _ => self.newton.propose(|v| at.precondition(maximised, v)),
         };
-        bold.iter_mut().for_each(|to| at.clip(to));
+        bold.iter_mut().for_each(|to| {
+            at.shorten(point, to);
+            at.clip(to);
+        });
         Ok(bold)
     }
 }

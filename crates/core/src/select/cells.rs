@@ -4,7 +4,7 @@
 //! starts from that of q − 1.
 
 use super::exam::Exam;
-use super::fold_scores::FoldScores;
+use super::fold_scores::{FoldScores, because};
 use super::hiding::Hiding;
 use super::table::{Absent, Choice, Line};
 use crate::control::Control;
@@ -93,9 +93,8 @@ impl HiddenCells {
 
     /// By the rule of one standard error.
     pub(super) fn choice(&self) -> Option<Choice> {
-        let (q, best) = self.q2.fewest()?;
-        let reason = format!("predicts hidden cells as well as {best}, the best, within a standard error");
-        Some(Choice::new(METHOD, q, reason))
+        let found = self.q2.fewest()?;
+        Some(Choice::new(METHOD, found.0, because("hidden cells", found)))
     }
 }
 

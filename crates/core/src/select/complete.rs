@@ -1,7 +1,7 @@
 //! The table of complete rows: all numbers of components share one spectrum.
 
 use super::cells::HiddenCells;
-use super::fold_scores::FoldScores;
+use super::fold_scores::{FoldScores, because};
 use super::folds::Folds;
 use super::information::Eigenvalues;
 use super::table::{Absent, Choice, Line, Selection, recommend};
@@ -104,10 +104,8 @@ impl Complete {
         let least = |of: &dyn Fn(usize) -> f64| all().min_by(|a, b| of(*a).total_cmp(&of(*b))).unwrap_or(0);
         let share = all().find(|q| self.values.explained(*q) >= select.fraction).unwrap_or(self.max);
         let mut out = Vec::new();
-        if let Some((q, best)) = self.held_out.fewest() {
-            let reason =
-                format!("predicts held-out rows as well as {best}, the best, within a standard error");
-            out.push(Choice::new("cross-validation", q, reason));
+        if let Some(found) = self.held_out.fewest() {
+            out.push(Choice::new("cross-validation", found.0, because("held-out rows", found)));
         }
         out.push(Choice::new("bic", least(&|q| self.values.bic(q)), "least −2ℓ + k ln n"));
         out.push(Choice::new("aic", least(&|q| self.values.aic(q)), "least −2ℓ + 2k"));

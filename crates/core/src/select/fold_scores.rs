@@ -29,6 +29,14 @@ impl FoldScores {
     }
 }
 
+/// Why q: the best, or as good as it, in predicting something.
+pub(super) fn because(what: &str, (q, best): (usize, usize)) -> String {
+    match q == best {
+        true => format!("predicts {what} best"),
+        false => format!("predicts {what} as well as {best}, the best, within a standard error"),
+    }
+}
+
 /// Mean and standard error; `None` for fewer than two numbers or one that is not finite.
 fn mean_and_error(numbers: impl Iterator<Item = f64> + Clone) -> Option<(f64, f64)> {
     let n = numbers.clone().count() as f64;

@@ -35,7 +35,7 @@ pub const FOLDS: usize = 10;
 /// Parts that cells are dealt to unless told.
 pub const CELL_FOLDS: usize = 5;
 /// Features for which p × p decompositions of each fold are worth their time.
-const MOST_FEATURES: usize = 2000;
+pub const MOST_FEATURES: usize = 2000;
 
 /// What is asked: how far to look, and how carefully.
 ///
@@ -198,7 +198,8 @@ impl Select {
         Ok(complete.selection(self, cells))
     }
 
-    fn row_folds(&self) -> usize {
+    /// Parts that rows are dealt to.
+    pub fn row_folds(&self) -> usize {
         self.folds.unwrap_or(FOLDS)
     }
 

@@ -105,5 +105,8 @@ impl Selection {
 pub(super) fn recommend(choices: &[Choice]) -> (usize, String) {
     let of = |method: &str| choices.iter().find(|c| c.method == method);
     let first = ["cross-validation", "cells", "bic"].into_iter().find_map(of);
-    first.map_or((1, String::new()), |c| (c.components.max(1), format!("{}: {}", c.method, c.reason)))
+    first.map_or((1, String::new()), |c| {
+        let least = if c.components == 0 { "; a model needs one component all the same" } else { "" };
+        (c.components.max(1), format!("{}: {}{least}", c.method, c.reason))
+    })
 }
