@@ -1,5 +1,6 @@
 //! Fits with holes that gain one component after the other, each starting where the last one ended.
 
+use super::Holes;
 use crate::algorithm::{Journey, Stop, drive, em};
 use crate::control::Control;
 use crate::data::RowSource;
@@ -16,6 +17,14 @@ pub(crate) struct Growth {
     rows: (usize, f64),
     tolerance: Option<f64>,
     max_iterations: usize,
+}
+
+/// What a first pass says about the fits to come.
+pub(crate) struct Outlook {
+    /// What is missing.
+    pub(crate) holes: Holes,
+    /// The largest number of components that the cells support.
+    pub(crate) possible: usize,
 }
 
 /// The optimum for a number of components.

@@ -1,6 +1,6 @@
 //! Fits of rows with holes: a first pass that sees what is missing, a start, then EM in passes.
 
-use super::growth::Growth;
+use super::growth::{Growth, Outlook};
 use super::{Holes, Plan, Ppca, Solver, Spectral};
 use crate::algorithm::{Components, Journey, Stop, em, start};
 use crate::control::Control;
@@ -179,8 +179,8 @@ impl<M> Spectral<M> {
 
 impl Ppca {
     /// Fits that gain one component after the other, up to those asked for or, if they are fewer, those that the cells support;
-    /// and what is missing.
-    pub(crate) fn growth(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<(Growth, Holes)> {
+    /// and what there is to fit.
+    pub(crate) fn growth(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<(Growth, Outlook)> {
         let seen = self.first_look(source, control)?;
         let possible = start::supported(Components::All, seen.census())?;
         let q = self.components.count().map_or(possible, |asked| asked.min(possible));
@@ -188,6 +188,6 @@ impl Ppca {
         limited.components = Components::Count(q);
         let Begin { census, unseen_pairs, parameters, .. } = limited.begin_from(seen, source, control)?;
         let growth = Growth::new(parameters, 1, &census).within(self.tolerance, self.max_iterations);
-        Ok((growth, Holes::new(&census, unseen_pairs)))
+        Ok((growth, Outlook { holes: Holes::new(&census, unseen_pairs), possible }))
     }
 }

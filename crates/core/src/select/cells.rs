@@ -31,6 +31,8 @@ pub(super) struct HiddenCells {
     pub(super) log_density: FoldScores,
     /// Whether every fit came to its end.
     pub(super) converged: bool,
+    /// Whether the cells support more components than were allowed.
+    open: bool,
 }
 
 impl HiddenCells {
@@ -77,6 +79,7 @@ impl HiddenCells {
             q2: FoldScores(folds.iter().map(|fold| fold.q2.clone()).collect()),
             log_density: FoldScores(folds.iter().map(|fold| fold.log_density.clone()).collect()),
             converged: folds.iter().all(|fold| fold.converged),
+            open: folds.iter().all(|fold| fold.growth.most() < fold.possible && !fold.ended),
         }
     }
 
@@ -94,7 +97,8 @@ impl HiddenCells {
     /// By the rule of one standard error.
     pub(super) fn choice(&self) -> Option<Choice> {
         let found = self.q2.fewest()?;
-        Some(Choice::new(METHOD, found.0, because("hidden cells", found)))
+        let more = if self.open && found.0 == self.most() { ", and more were not looked at" } else { "" };
+        Some(Choice::new(METHOD, found.0, because("hidden cells", found) + more))
     }
 }
 
@@ -102,6 +106,7 @@ impl HiddenCells {
 struct Fold<'a> {
     hiding: &'a Hiding,
     growth: Growth,
+    possible: usize, // components that its cells support
     q2: Vec<f64>,
     log_density: Vec<f64>,
     ended: bool, // the rows lie in the plane: nothing is left for more components
@@ -111,9 +116,9 @@ struct Fold<'a> {
 impl<'a> Fold<'a> {
     fn begin(source: &dyn RowSource, hiding: &'a Hiding, ppca: &Ppca, control: &Control<'_>) -> Result<Self> {
         let exam = Exam::new(source, hiding)?;
-        let (growth, _) = ppca.growth(exam.shown(), control)?;
+        let (growth, possible) = ppca.growth(exam.shown(), control).map(|(g, seen)| (g, seen.possible))?;
         let (q2, log_density) = (Vec::new(), Vec::new());
-        let mut fold = Self { hiding, growth, q2, log_density, ended: false, converged: true };
+        let mut fold = Self { hiding, growth, possible, q2, log_density, ended: false, converged: true };
         fold.mark(&exam, &means_alone(hiding)?)?;
         Ok(fold)
     }

@@ -10,7 +10,7 @@ use super::table::{Absent, Choice, Line, Selection, recommend};
 use crate::control::Control;
 use crate::data::RowSource;
 use crate::error::Result;
-use crate::estimator::{Grown, Growth};
+use crate::estimator::{Grown, Growth, Outlook};
 use crate::model::Spectrum;
 
 /// Nats per row that a fit may leave.
@@ -20,7 +20,7 @@ const TOLERANCE: f64 = 1e-8;
 pub(super) fn selection(select: &Select, source: &dyn RowSource, control: &Control<'_>) -> Result<Selection> {
     let hidings = Hiding::folds(source, select.cell_folds(), select.seed, control)?;
     let ppca = select.ppca(select.max.unwrap_or(MOST_COMPONENTS));
-    let (growth, holes) = ppca.growth(source, control)?;
+    let (growth, Outlook { holes, .. }) = ppca.growth(source, control)?;
     let cells = HiddenCells::look(source, &hidings, &ppca, control)?;
     let most = cells.as_ref().map_or(growth.most(), HiddenCells::most).min(growth.most());
     let fits = Fits::new(growth, most, &hidings[0], source, control)?;
