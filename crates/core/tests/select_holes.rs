@@ -172,6 +172,17 @@ fn three_of_ten_with_holes() {
 }
 
 #[test]
+fn a_limit_that_is_reached_is_said() {
+    let x = rows_with_deviations(300, &[5.0, 4.0, 3.0, 1.0, 1.0, 1.0, 1.0], 0.0, &mut Rng(13));
+    let found = Select::new().cells(true).max(2).run(&x).unwrap();
+    let reason = &found.choice("cells").unwrap().reason;
+    assert_eq!(reason, "predicts hidden cells best, and more were not looked at");
+    let found = Select::new().cells(true).run(&x).unwrap();
+    assert_eq!(found.choice("cells").unwrap().components, 3);
+    assert!(!found.choice("cells").unwrap().reason.contains("not looked at"));
+}
+
+#[test]
 fn noise_alone_predicts_nothing() {
     let mut rng = Rng(8);
     let x = punched(&normal_matrix(300, 6, &mut rng), 0.1, &mut rng);

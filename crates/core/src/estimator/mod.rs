@@ -10,7 +10,7 @@ mod spectral;
 mod turn;
 
 pub use factor::{FactorAnalysis, FactorFit, FactorSolver, most_factors, standard_errors};
-pub(crate) use growth::{Grown, Growth};
+pub(crate) use growth::{Grown, Growth, Outlook};
 pub use online::{Batch, Online, Tally};
 pub use plan::{Plan, Request, Solver, choose};
 pub use report::{FactorReport, Fit, Holes, Report, RotationReport};
