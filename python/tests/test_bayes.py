@@ -198,11 +198,16 @@ def test_ratings_do_not_overfit():
     assert abs(errors[10] - errors[2]) < 0.005
 
 
-def test_metabolites_that_are_missing():
-    """Imputed cells of data whose true values are known; vbpca_py 0.1 has 0.1845 with three components."""
+# Where vbpca_py 0.5.0 (algorithm="vb", converged, the same from three seeds) ends on these cells, by the most components.
+METABOLITES = {3: 0.184505, 5: 0.156714}
+
+
+@pytest.mark.parametrize("q", METABOLITES)
+def test_metabolites_that_are_missing(q):
+    """Imputed cells of data whose true values are known: as near as another program's, whose priors are not the same, to a thousandth."""
     missing, complete = (data(f"metabolite_{name}.csv").drop(columns="sample").to_numpy() for name in ("missing", "complete"))
-    model = covary.BayesianPCA(3).fit(missing)
+    model = covary.BayesianPCA(q).fit(missing)
     holes = np.isnan(missing)
     rmse = np.sqrt(np.mean((model.impute(missing) - complete)[holes] ** 2))
-    print(f"metabolites: q 3, kept {model.n_components_}: RMSE {rmse:.4f}")
-    assert rmse <= 0.1845
+    print(f"metabolites: q {q}, kept {model.n_components_}: RMSE {rmse:.6f}, vbpca_py {METABOLITES[q]}")
+    assert rmse < 1.001 * METABOLITES[q]
