@@ -22,7 +22,19 @@ use crate::phrase::file_name;
 /// Size of a chunk of rows that are answered one batch after another.
 pub(crate) const BATCH_BYTES: usize = 1 << 20;
 
+/// Where rows are, and how they are read.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading<'a> {
+    pub(crate) data: &'a Path,
+    pub(crate) options: &'a ReadOptions,
+    /// The columns that say who, what and how much, if the data give one cell in each row.
+    pub(crate) triples: Option<&'a TripleColumns>,
+    pub(crate) budget: Budget,
+    pub(crate) console: Console,
+}
+
 /// What `fit` works with.
+#[derive(Clone)]
 pub(crate) struct Fit {
     pub(crate) data: PathBuf,
     pub(crate) options: ReadOptions,
@@ -36,6 +48,8 @@ pub(crate) struct Fit {
     pub(crate) wanted: Wanted,
     /// Why so many components, in words.
     pub(crate) components_because: String,
+    /// Whether their number is still to be chosen.
+    pub(crate) choose: bool,
     pub(crate) output: Option<PathBuf>,
     pub(crate) budget: Budget,
     pub(crate) seed: u64,
@@ -62,6 +76,7 @@ impl Fit {
         set_threads(flags.running.threads);
         let budget = Budget::new(flags.memory);
         let (wanted, components_because) = Wanted::of_fit(&flags)?;
+        let choose = flags.components == Some(Asked::Auto);
         Ok(Self {
             data: flags.data,
             options: options(flags.columns, flags.weights, budget.chunk_bytes()),
@@ -70,6 +85,7 @@ impl Fit {
             matrix,
             wanted,
             components_because,
+            choose,
             output: flags.output,
             budget,
             seed: flags.seed,
@@ -78,6 +94,18 @@ impl Fit {
             json: flags.json,
             console: Console::new(flags.running.quiet || flags.json),
         })
+    }
+
+    /// Where the rows are.
+    pub(crate) fn reading(&self) -> Reading<'_> {
+        let Self { data, options, triples, budget, console, .. } = self;
+        Reading { data, options, triples: triples.as_ref(), budget: *budget, console: *console }
+    }
+
+    /// The same with a number of components that was chosen, and why.
+    pub(crate) fn chosen(&self, components: usize, because: String) -> Self {
+        let wanted = self.wanted.clone().with_components(components);
+        Self { wanted, components_because: because, choose: false, ..self.clone() }
     }
 
     /// Whether the data are moments instead of rows.
@@ -129,6 +157,12 @@ impl Pass {
             budget,
             console: Console::new(flags.running.quiet),
         }
+    }
+
+    /// Where the rows are.
+    pub(crate) fn reading(&self) -> Reading<'_> {
+        let Self { data, options, budget, console } = self;
+        Reading { data, options, triples: None, budget: *budget, console: *console }
     }
 }
 
@@ -219,9 +253,25 @@ fn check_no_columns(flags: &flags::Fit) -> Result<()> {
     }
 }
 
-/// `5` or `0.95`.
-pub(crate) fn components(text: &str) -> Result<Components, String> {
-    let wanted = "give a number of components such as 5, or a share of the variance such as 0.95";
+/// How many components somebody asked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Asked {
+    /// What `select` recommends.
+    Auto,
+    /// So many, or a share of the variance.
+    Known(Components),
+}
+
+/// `5`, `0.95` or `auto`.
+pub(crate) fn components(text: &str) -> Result<Asked, String> {
+    match text {
+        "auto" => Ok(Asked::Auto),
+        _ => known_components(text).map(Asked::Known),
+    }
+}
+
+fn known_components(text: &str) -> Result<Components, String> {
+    let wanted = "give a number of components such as 5, a share of the variance such as 0.95, or auto";
     if let Ok(count) = text.parse::<usize>() {
         return if count > 0 { Ok(Components::Count(count)) } else { Err(wanted.into()) };
     }
@@ -288,10 +338,11 @@ mod tests {
 
     #[test]
     fn components_are_numbers_or_shares() {
-        assert_eq!(components("5"), Ok(Components::Count(5)));
-        assert_eq!(components("0.95"), Ok(Components::Fraction(0.95)));
-        assert_eq!(components("1e-1"), Ok(Components::Fraction(0.1)));
-        for wrong in ["0", "-1", "1.0", "1.5", "nan", "auto", ""] {
+        assert_eq!(components("5"), Ok(Asked::Known(Components::Count(5))));
+        assert_eq!(components("0.95"), Ok(Asked::Known(Components::Fraction(0.95))));
+        assert_eq!(components("1e-1"), Ok(Asked::Known(Components::Fraction(0.1))));
+        assert_eq!(components("auto"), Ok(Asked::Auto));
+        for wrong in ["0", "-1", "1.0", "1.5", "nan", "many", ""] {
             assert!(components(wrong).is_err(), "{wrong}");
         }
     }

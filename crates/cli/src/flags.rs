@@ -14,7 +14,6 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::args;
-use covary::Components;
 use covary_io::{Selection, TripleColumns};
 pub(crate) use factor::{Factor, Rotate, Scores};
 pub(crate) use impute::Impute;
@@ -159,6 +158,7 @@ pub(crate) struct Pass {
 #[command(after_help = "\
 Examples:
   covary fit wine.csv -q 3 -o wine.covary
+  covary fit wine.csv -q auto -o wine.covary
   covary fit genes.parquet -q 0.95 --id sample -o genes.covary
   covary fit huge.csv -q 10 --memory 512M -o huge.covary
   covary fit ratings.csv.gz --triples user,film,stars -q 5 -o films.covary
@@ -183,9 +183,9 @@ pub(crate) struct Fit {
         "on standard input. Also a .moments file, as made by covary moments: then no rows are needed"))]
     pub(crate) data: PathBuf,
     /// Number of components or factors, as a number (5) or, of components, as the share of the variance that they must
-    /// explain (0.95)
-    #[arg(short = 'q', long = "components", value_name = "N|SHARE", value_parser = args::components, allow_negative_numbers = true)]
-    pub(crate) components: Option<Components>,
+    /// explain (0.95); auto takes what covary select recommends, for factors what parallel analysis finds
+    #[arg(short = 'q', long = "components", value_name = "N|SHARE|auto", value_parser = args::components, allow_negative_numbers = true)]
+    pub(crate) components: Option<args::Asked>,
     /// Which model
     #[arg(long, value_name = "KIND", value_enum, default_value_t = Kind::Ppca)]
     pub(crate) model: Kind,

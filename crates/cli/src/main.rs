@@ -9,7 +9,6 @@ mod exit;
 mod factors;
 mod files;
 mod flags;
-mod hiding;
 mod interrupt;
 mod loadings;
 mod phrase;

@@ -6,7 +6,7 @@ use covary_io::{
     open, triples,
 };
 
-use crate::args::Fit;
+use crate::args::Reading;
 use crate::exit::{Failure, Result};
 use crate::phrase::file_name;
 use crate::progress::Progress;
@@ -27,15 +27,15 @@ pub(crate) enum Rows {
 
 impl Source {
     /// Opens the data, and loads what fits in memory; `features` are those of a model, if the rows must have them.
-    pub(crate) fn open(args: &Fit, features: Option<&[String]>) -> Result<Self> {
-        if let Some(columns) = &args.triples {
+    pub(crate) fn open(args: &Reading<'_>, features: Option<&[String]>) -> Result<Self> {
+        if let Some(columns) = args.triples {
             return Self::read_triples(args, columns, features);
         }
         let mut options = args.options.clone();
         if options.columns.is_none() {
             options.features = features.map(<[String]>::to_vec);
         }
-        let reader = open(&args.data, &options)?;
+        let reader = open(args.data, &options)?;
         let schema = reader.schema().clone();
         let progress = Progress::new(args.console, "reading", schema.n_rows);
         let rows = match reader.load_watched(args.budget.table(), &|rows| progress.add(rows))? {
@@ -46,10 +46,10 @@ impl Source {
         Ok(Self { schema, rows })
     }
 
-    fn read_triples(args: &Fit, columns: &TripleColumns, items: Option<&[String]>) -> Result<Self> {
+    fn read_triples(args: &Reading<'_>, columns: &TripleColumns, items: Option<&[String]>) -> Result<Self> {
         let items = items.map(<[String]>::to_vec);
         let chunk_bytes = args.options.chunk_bytes;
-        let data = triples(&args.data, &TripleOptions { columns: columns.clone(), items, chunk_bytes })?;
+        let data = triples(args.data, &TripleOptions { columns: columns.clone(), items, chunk_bytes })?;
         Ok(Self { schema: data.schema, rows: Rows::Cells(data.cells) })
     }
 
@@ -74,11 +74,11 @@ impl Source {
     }
 
     /// The same rows without some features, which have no value anywhere.
-    pub(crate) fn without(self, args: &Fit, empty: &[usize]) -> Result<Self> {
+    pub(crate) fn without(self, args: &Reading<'_>, empty: &[usize]) -> Result<Self> {
         let Self { mut schema, rows } = self;
         let (left_out, kept) = part(&schema.features, empty);
         if kept.is_empty() {
-            return Err(Failure::data(format!("{} has no value in any column", file_name(&args.data))));
+            return Err(Failure::data(format!("{} has no value in any column", file_name(args.data))));
         }
         let names: Vec<String> = kept.iter().map(|&j| schema.features[j].clone()).collect();
         let rows = match rows {
@@ -101,17 +101,17 @@ fn part(features: &[String], empty: &[usize]) -> (Vec<String>, Vec<usize>) {
     (names, (0..features.len()).filter(|&j| !is_empty[j]).collect())
 }
 
-fn reopen(args: &Fit, drop: &[String]) -> Result<Rows> {
+fn reopen(args: &Reading<'_>, drop: &[String]) -> Result<Rows> {
     let mut options = args.options.clone();
     options.drop = Some(match options.drop.take() {
         Some(selection) => selection.and_names(drop),
         None => Selection::names(drop),
     });
-    match open(&args.data, &options)?.grid() {
+    match open(args.data, &options)?.grid() {
         Some(grid) => Ok(Rows::Grid(grid)),
         None => Err(Failure::usage(format!(
             "{} passes only once; leave out what is empty with --drop {}",
-            file_name(&args.data),
+            file_name(args.data),
             drop.join(",")
         ))),
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use covary_io::Budget;
 
-use super::{Fit, Question, Wanted, options, set_threads};
+use super::{Asked, Fit, Question, Wanted, options, set_threads};
 use crate::console::Console;
 use crate::exit::{Failure, Result};
 use crate::flags;
@@ -93,6 +93,7 @@ fn holdout(flags: flags::Impute, model: Option<PathBuf>, data: PathBuf, share: f
         matrix: None,
         wanted,
         components_because,
+        choose: flags.components == Some(Asked::Auto),
         output: None,
         budget,
         seed: flags.seed,

@@ -1,6 +1,7 @@
 //! What `covary select` was asked for.
 
-use covary::select::{FOLDS, Select as Asked};
+use covary::select::Select as Asked;
+use covary_io::TripleColumns;
 
 use super::Pass;
 use crate::flags;
@@ -9,15 +10,20 @@ use crate::flags;
 pub(crate) struct Select {
     pub(crate) pass: Pass,
     pub(crate) select: Asked,
-    pub(crate) folds: usize,
+    /// The columns that say who, what and how much, if the data give one cell in each row.
+    pub(crate) triples: Option<TripleColumns>,
     pub(crate) json: bool,
 }
 
 impl Select {
     pub(crate) fn resolve(flags: flags::Select) -> Self {
-        let folds = flags.folds.unwrap_or(FOLDS);
-        let select = Asked::new().seed(flags.seed).folds(folds);
-        let select = flags.max.map_or(select.clone(), |max| select.max(max));
-        Self { pass: Pass::resolve(flags.pass), select, folds, json: flags.json }
+        let mut select = Asked::new().seed(flags.seed).cells(flags.cells);
+        if let Some(folds) = flags.folds {
+            select = select.folds(folds);
+        }
+        if let Some(max) = flags.max {
+            select = select.max(max);
+        }
+        Self { pass: Pass::resolve(flags.pass), select, triples: flags.triples, json: flags.json }
     }
 }

@@ -6,6 +6,7 @@ use covary::model::LinearGaussian;
 use covary::rotate::Rotate;
 use covary::{Components, FactorSolver, Solver};
 
+use super::Asked;
 use super::factor::{RotationName, kaiser};
 use crate::exit::{Failure, Result};
 use crate::files::read_model;
@@ -14,7 +15,11 @@ use crate::flags;
 /// Share of the variance to explain when nobody asks for a number of components.
 const DEFAULT_SHARE: f64 = 0.9;
 
+/// Stands for a number of components until one is chosen.
+const UNCHOSEN: usize = 1;
+
 /// A model that is to be fitted.
+#[derive(Clone)]
 pub(crate) enum Wanted {
     Ppca(Axes),
     Pca(Axes),
@@ -22,6 +27,7 @@ pub(crate) enum Wanted {
 }
 
 /// What principal axes are found by.
+#[derive(Clone)]
 pub(crate) struct Axes {
     pub(crate) components: Components,
     pub(crate) solver: Solver,
@@ -30,6 +36,7 @@ pub(crate) struct Axes {
 }
 
 /// What factors are found by.
+#[derive(Clone)]
 pub(crate) struct Factors {
     pub(crate) count: usize,
     pub(crate) solver: FactorSolver,
@@ -39,6 +46,7 @@ pub(crate) struct Factors {
 }
 
 /// A model to start from.
+#[derive(Clone)]
 pub(crate) struct Start {
     pub(crate) model: LinearGaussian,
     pub(crate) features: Vec<String>,
@@ -58,13 +66,18 @@ impl Wanted {
             return Ok((Self::Fa(Factors::resolve(flags)?), "asked for".into()));
         }
         only_for_factors(flags)?;
+        if flags.start.is_some() && flags.components == Some(Asked::Auto) {
+            return Err(Failure::usage(
+                "a model to start from says how many components there are; leave -q auto or --start out",
+            ));
+        }
         let start = flags.start.as_deref().map(Start::read).transpose()?;
         let solver = spectral_solver(flags.solver, flags.model)?;
         Ok(Self::of_axes(flags.model, flags.components, solver, start))
     }
 
     /// A model to be judged by hidden cells.
-    pub(super) fn of_holdout(kind: flags::Kind, asked: Option<Components>) -> Result<(Self, String)> {
+    pub(super) fn of_holdout(kind: flags::Kind, asked: Option<Asked>) -> Result<(Self, String)> {
         if kind == flags::Kind::Fa {
             return Ok((Self::Fa(Factors::new(number_of_factors(asked)?)), "asked for".into()));
         }
@@ -73,13 +86,23 @@ impl Wanted {
 
     fn of_axes(
         kind: flags::Kind,
-        asked: Option<Components>,
+        asked: Option<Asked>,
         solver: Solver,
         start: Option<Start>,
     ) -> (Self, String) {
         let (components, because) = explain_components(asked, start.as_ref());
         let axes = Axes { components, solver, start };
         (if kind == flags::Kind::Pca { Self::Pca(axes) } else { Self::Ppca(axes) }, because)
+    }
+
+    /// The same with another number of components.
+    pub(super) fn with_components(self, count: usize) -> Self {
+        let components = Components::Count(count);
+        match self {
+            Self::Ppca(axes) => Self::Ppca(Axes { components, ..axes }),
+            Self::Pca(axes) => Self::Pca(Axes { components, ..axes }),
+            Self::Fa(factors) => Self::Fa(Factors { count, ..factors }),
+        }
     }
 
     /// Of principal axes.
@@ -132,13 +155,16 @@ fn rotation(name: Option<&RotationName>, flags: &flags::Factor, seed: u64) -> Re
 }
 
 /// The number itself: factors explain covariances, so no share of the variance says how many there are.
-fn number_of_factors(asked: Option<Components>) -> Result<usize> {
+fn number_of_factors(asked: Option<Asked>) -> Result<usize> {
     match asked {
-        Some(Components::Count(count)) => Ok(count),
+        Some(Asked::Known(Components::Count(count))) => Ok(count),
+        Some(Asked::Auto) => Ok(UNCHOSEN),
         Some(_) => Err(Failure::usage(
-            "factor analysis needs the number of factors, such as -q 3; a share of the variance is for ppca and pca",
+            "factor analysis needs the number of factors, such as -q 3 or -q auto; a share of the variance is for ppca and pca",
         )),
-        None => Err(Failure::usage("factor analysis needs the number of factors: add, for example, -q 3")),
+        None => Err(Failure::usage(
+            "factor analysis needs the number of factors: add, for example, -q 3 or -q auto",
+        )),
     }
 }
 
@@ -187,10 +213,13 @@ fn factor_solver(solver: flags::Solver) -> Result<FactorSolver> {
     }
 }
 
-fn explain_components(asked: Option<Components>, start: Option<&Start>) -> (Components, String) {
+fn explain_components(asked: Option<Asked>, start: Option<&Start>) -> (Components, String) {
     match (asked, start) {
-        (Some(Components::Fraction(share)), _) => (Components::Fraction(share), share_because(share)),
-        (Some(components), _) => (components, "asked for".into()),
+        (Some(Asked::Known(Components::Fraction(share))), _) => {
+            (Components::Fraction(share), share_because(share))
+        }
+        (Some(Asked::Known(components)), _) => (components, "asked for".into()),
+        (Some(Asked::Auto), _) => (Components::Count(UNCHOSEN), "to be chosen".into()),
         (None, Some(start)) => {
             (Components::Count(start.model.n_latent()), "as the model to start from has".into())
         }

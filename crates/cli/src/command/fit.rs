@@ -7,12 +7,14 @@ use covary::error::Cell;
 use covary::estimator::{Request, choose};
 use covary::evidence::{Moments, gather_stream};
 use covary::persist::SavedModel;
+use covary::select::Select;
 use covary::{Control, Error, Solver};
 use covary_io::{
     CarriedBecause, LeftOutBecause, Matrix, NewFile, ReadOptions, Schema, Stream, square_matrix,
 };
 use serde::Serialize;
 
+use super::choose;
 use crate::args::Fit;
 use crate::console::print;
 use crate::estimator::Estimator;
@@ -28,11 +30,11 @@ use crate::summary::{Facts, json};
 pub(crate) fn run(args: &Fit) -> Result<Code> {
     let started = Instant::now();
     let target = args.output.as_ref().map(NewFile::create).transpose()?;
-    let (saved, schema) = fit(args)?;
+    let Fitted { args, saved, schema } = &fit(args)?;
     if let Some(target) = target {
         target.write(&saved.to_bytes()?)?;
     }
-    tell(args, &saved, schema.as_ref(), started.elapsed().as_secs_f64())?;
+    tell(args, saved, schema.as_ref(), started.elapsed().as_secs_f64())?;
     let at_rest = saved.report.rotation.as_ref().is_none_or(|rotation| rotation.converged);
     Ok(match (saved.report.converged() && at_rest, interrupt::requested()) {
         (true, _) => Code::Done,
@@ -41,27 +43,43 @@ pub(crate) fn run(args: &Fit) -> Result<Code> {
     })
 }
 
-/// The model, and what the file of rows was if there was one.
-fn fit(args: &Fit) -> Result<(SavedModel, Option<Schema>)> {
-    if args.of_moments() {
-        let part = read_moments(&args.data)?;
-        return fit_moments(args, &part.evidence, &part.features).map(|saved| (saved, None));
-    }
-    if let Some(rows) = args.matrix {
-        return fit_matrix(args, rows).map(|saved| (saved, None));
-    }
-    let source = Source::open(args, args.wanted.start().map(|start| start.features.as_slice()))?;
-    mention_columns(args, &source.schema);
-    fit_source(args, source).map(|(saved, schema)| (saved, Some(schema)))
+/// What came out, by which arguments after all choices, and what the file of rows was if there was one.
+struct Fitted {
+    args: Fit,
+    saved: SavedModel,
+    schema: Option<Schema>,
 }
 
-fn fit_moments(args: &Fit, moments: &Moments, features: &[String]) -> Result<SavedModel> {
-    let fitted = Estimator::new(args).fit_moments(moments, features);
-    fitted.map_err(about_features(&args.data, features))
+fn fit(args: &Fit) -> Result<Fitted> {
+    if args.of_moments() {
+        let part = read_moments(&args.data)?;
+        return fit_moments(args, &part.evidence, &part.features);
+    }
+    if let Some(rows) = args.matrix {
+        return fit_matrix(args, rows);
+    }
+    let source = Source::open(&args.reading(), args.wanted.start().map(|start| start.features.as_slice()))?;
+    mention_columns(args, &source.schema);
+    fit_source(args, source)
+}
+
+fn fit_moments(args: &Fit, moments: &Moments, features: &[String]) -> Result<Fitted> {
+    let about = about_features(&args.data, features);
+    let args = match args.choose {
+        true => choose::settled(args, &chooser(args).run_moments(moments).map_err(&about)?)?,
+        false => args.clone(),
+    };
+    let saved = Estimator::new(&args).fit_moments(moments, features).map_err(about)?;
+    Ok(Fitted { args, saved, schema: None })
+}
+
+/// What chooses the number of components.
+fn chooser(args: &Fit) -> Select {
+    Select::new().seed(args.seed)
 }
 
 /// Covariances or correlations as if so many rows had them.
-fn fit_matrix(args: &Fit, rows: usize) -> Result<SavedModel> {
+fn fit_matrix(args: &Fit, rows: usize) -> Result<Fitted> {
     let ReadOptions { columns, drop, .. } = &args.options;
     let matrix = square_matrix(&args.data, columns.as_ref(), drop.as_ref())?;
     check_matrix(&matrix)?;
@@ -93,31 +111,47 @@ fn check_matrix(matrix: &Matrix) -> Result<()> {
 }
 
 /// Fits the rows, without the features that were never observed if that is allowed.
-fn fit_source(args: &Fit, mut source: Source) -> Result<(SavedModel, Schema)> {
+fn fit_source(args: &Fit, mut source: Source) -> Result<Fitted> {
     let fitted = match try_fit(args, &mut source)? {
         Err(Error::NeverObserved { features }) if args.drop_empty => {
             let empty: Vec<usize> = features.into_iter().map(|(j, _)| j).collect();
-            source = source.without(args, &empty)?;
+            source = source.without(&args.reading(), &empty)?;
             args.console
                 .note(&format!("left out, as no row has a value: {}", list(&left_out_empty(&source.schema))));
             try_fit(args, &mut source)?
         }
         fitted => fitted,
     };
-    Ok((fitted.map_err(about_rows(&source.schema))?, source.schema))
+    let (args, saved) = fitted.map_err(about_rows(&source.schema))?;
+    Ok(Fitted { args, saved, schema: Some(source.schema) })
 }
 
 /// What the core says to rows that it may be asked about.
-fn try_fit(args: &Fit, source: &mut Source) -> Result<covary::Result<SavedModel>> {
+fn try_fit(args: &Fit, source: &mut Source) -> Result<covary::Result<(Fit, SavedModel)>> {
     if let Rows::Stream(stream) = &mut source.rows {
         return fit_stream(args, &source.schema, stream);
     }
     match source.again() {
         Some(rows) => {
-            check_memory(args, rows, args.budget.solver(source.in_memory()))?;
-            Ok(fit_rows(args, source, rows))
+            let args = match settled(args, source, rows)? {
+                Ok(args) => args,
+                Err(error) => return Ok(Err(error)),
+            };
+            check_memory(&args, rows, args.budget.solver(source.in_memory()))?;
+            Ok(fit_rows(&args, source, rows).map(|saved| (args, saved)))
         }
         None => Ok(Err(Error::NoRows)),
+    }
+}
+
+/// The arguments with a number of components that was chosen for the rows, if one was to be chosen.
+pub(super) fn settled(args: &Fit, source: &Source, rows: &dyn RowSource) -> Result<covary::Result<Fit>> {
+    if !args.choose {
+        return Ok(Ok(args.clone()));
+    }
+    match choose::of_rows(&args.reading(), &chooser(args), rows, source.in_memory())? {
+        Ok(selection) => choose::settled(args, &selection).map(Ok),
+        Err(error) => Ok(Err(error)),
     }
 }
 
@@ -133,7 +167,7 @@ pub(super) fn fit_rows(args: &Fit, source: &Source, rows: &dyn RowSource) -> cov
 }
 
 /// Rows that pass once: their moments are all that can be had.
-fn fit_stream(args: &Fit, schema: &Schema, stream: &mut Stream) -> Result<covary::Result<SavedModel>> {
+fn fit_stream(args: &Fit, schema: &Schema, stream: &mut Stream) -> Result<covary::Result<(Fit, SavedModel)>> {
     let p = schema.features.len();
     let file = file_name(&args.data);
     let solver = args.wanted.axes().map_or(Solver::Auto, |axes| axes.solver);
@@ -150,15 +184,15 @@ fn fit_stream(args: &Fit, schema: &Schema, stream: &mut Stream) -> Result<covary
         )));
     }
     let moments = watched(args, 0, |control| gather_stream(stream, || Moments::empty(p), control));
-    let fitted = match moments {
+    let moments = match moments {
         Err(Error::Hole { cell, .. }) => return Err(holes_in_stream(schema, &cell)),
-        moments => moments.and_then(|moments| Estimator::new(args).fit_moments(&moments, &schema.features)),
+        Err(error) => return Ok(Err(error)),
+        Ok(moments) => moments,
     };
-    Ok(fitted.map(|mut saved| {
-        saved.report.passes = 1;
-        saved.report.plan.reason = format!("the rows pass once: one pass gives the {p} × {p} covariance");
-        saved
-    }))
+    let Fitted { args, mut saved, .. } = fit_moments(args, &moments, &schema.features)?;
+    saved.report.passes = 1;
+    saved.report.plan.reason = format!("the rows pass once: one pass gives the {p} × {p} covariance");
+    Ok(Ok((args, saved)))
 }
 
 /// Rows with holes are read again and again.

@@ -1,6 +1,7 @@
 //! One file for each command.
 
 mod answer;
+mod choose;
 mod demo;
 mod fill;
 mod fit;

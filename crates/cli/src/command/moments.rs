@@ -15,13 +15,12 @@ use crate::progress::Progress;
 /// Gathers and writes.
 pub(super) fn run(args: &args::Moments) -> Result<Code> {
     let target = NewFile::create(&args.output)?;
-    let (schema, reader) = open_for_moments(&args.pass, 1)?;
+    let (schema, reader) = open_for_moments(&args.pass)?;
     let p = schema.features.len();
     let empty = || Moments::empty_double(p);
     let moments = one_pass(
         &args.pass,
         reader,
-        1,
         |grid, control| gather(grid, empty, control),
         |stream, control| gather_stream(stream, empty, control),
     );
@@ -32,14 +31,13 @@ pub(super) fn run(args: &args::Moments) -> Result<Code> {
     Ok(Code::Done)
 }
 
-/// Opens data whose moments, apart for so many parts of the rows, fit in the memory limit.
-pub(super) fn open_for_moments(pass: &Pass, parts: usize) -> Result<(Schema, Reader)> {
+/// Opens data whose moments fit in the memory limit.
+fn open_for_moments(pass: &Pass) -> Result<(Schema, Reader)> {
     let reader = open(&pass.data, &pass.options)?;
     let schema = reader.schema().clone();
-    if let Some(needed) = pass.budget.too_many_for_moments(schema.features.len(), parts) {
-        let apart = if parts > 1 { format!(", apart for {parts} parts of the rows,") } else { String::new() };
+    if let Some(needed) = pass.budget.too_many_for_moments(schema.features.len(), 1) {
         return Err(Failure::usage(format!(
-            "the moments of {}{apart} need about {} MiB; raise --memory, or select columns",
+            "the moments of {} need about {} MiB; raise --memory, or select columns",
             count(schema.features.len(), "feature"),
             needed >> 20
         )));
@@ -48,10 +46,9 @@ pub(super) fn open_for_moments(pass: &Pass, parts: usize) -> Result<(Schema, Rea
 }
 
 /// One watched pass, within the memory limit, over rows that lie in a file or come once.
-pub(super) fn one_pass<T: Send>(
+fn one_pass<T: Send>(
     pass: &Pass,
     reader: Reader,
-    parts: usize,
     of_grid: impl FnOnce(&dyn RowSource, &Control<'_>) -> covary::Result<T> + Send,
     of_stream: impl FnOnce(&mut dyn RowStream, &Control<'_>) -> covary::Result<T>,
 ) -> covary::Result<T> {
@@ -60,7 +57,7 @@ pub(super) fn one_pass<T: Send>(
     let observer = |event| progress.follow(event);
     let control = Control::new().observer(&observer).cancel(interrupt::flag());
     let Some(grid) = reader.grid() else { return of_stream(&mut reader.stream(), &control) };
-    let threads = pass.budget.threads(rayon::current_num_threads(), p, parts);
+    let threads = pass.budget.threads(rayon::current_num_threads(), p, 1);
     match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
         Ok(pool) => pool.install(|| of_grid(&grid, &control)),
         Err(_) => of_grid(&grid, &control),

@@ -1,14 +1,15 @@
 //! `covary select`: a table over the number of components, what each method chooses, and a recommendation.
 
-use covary::select::{Line, Selection};
+use covary::select::{Absent, Line, Selection};
 use serde::Serialize;
 
-use super::moments::{one_pass, open_for_moments};
-use crate::args;
+use super::choose;
+use crate::args::{self, Reading};
 use crate::console::print;
 use crate::exit::{Code, Result};
 use crate::files::read_moments;
 use crate::phrase::{about_features, about_rows, count};
+use crate::source::{Rows, Source};
 use crate::summary::json;
 use crate::table;
 
@@ -32,62 +33,83 @@ pub(super) fn run(args: &args::Select) -> Result<Code> {
     } else {
         args.pass.console.show(&text(&selection))?;
     }
-    Ok(Code::Done)
+    if !selection.converged {
+        args.pass.console.note(
+            "some fits stopped at their limit of passes; the table is near, not at, what they would give",
+        );
+    }
+    Ok(if selection.converged { Code::Done } else { Code::NotConverged })
 }
 
 fn look(args: &args::Select) -> Result<Selection> {
-    let args::Select { pass, select, folds, .. } = args;
+    let args::Select { pass, select, triples, .. } = args;
     if args::is_moments(&pass.data) {
         let part = read_moments(&pass.data)?;
         let found = select.run_moments(&part.evidence);
         return found.map_err(about_features(&pass.data, &part.features));
     }
-    let (schema, reader) = open_for_moments(pass, *folds)?;
-    let found = one_pass(
-        pass,
-        reader,
-        *folds,
-        |grid, control| select.run_with(grid, control),
-        |stream, control| select.run_stream(stream, control),
-    );
-    found.map_err(about_rows(&schema))
+    let reading = Reading { triples: triples.as_ref(), ..pass.reading() };
+    let mut source = Source::open(&reading, None)?;
+    let in_memory = source.in_memory();
+    let found = match &mut source.rows {
+        Rows::Stream(stream) => choose::of_stream(&reading, select, stream)?,
+        _ => source.again().map_or(Ok(Err(covary::Error::NoRows)), |rows| {
+            choose::of_rows(&reading, select, rows, in_memory)
+        })?,
+    };
+    found.map_err(about_rows(&source.schema))
 }
 
 fn text(selection: &Selection) -> String {
-    let choices = selection.choices.iter().map(|c| {
-        let q = c.components.to_string();
-        [c.method.clone(), q, c.reason.clone()]
-    });
-    let head = format!("{} of {}\n\n", count(selection.rows, "row"), count(selection.features, "feature"));
+    let choices =
+        selection.choices.iter().map(|c| [c.method.clone(), c.components.to_string(), c.reason.clone()]);
+    let head = format!("{} of {}", count(selection.rows, "row"), count(selection.features, "feature"));
+    let holes = selection
+        .holes
+        .as_ref()
+        .map_or(String::new(), |holes| format!(", {} of the cells missing", table::percent(holes.share())));
     let chosen = table::columns(&["method", "q", "because"], choices);
     let advice = format!("\ntake {}: {}\n", selection.recommended, selection.reason);
-    head + &lines(selection) + "\n" + &chosen + &advice
+    format!("{head}{holes}\n\n{}\n{chosen}\n{}{advice}", lines(selection), absent(selection))
 }
 
-/// The table as far as anything chooses, and a little further.
+/// What chooses nothing, methods of the same reason together.
+fn absent(selection: &Selection) -> String {
+    let alike = selection.absent.chunk_by(|a, b| a.reason == b.reason);
+    let names = |some: &[Absent]| some.iter().map(|a| a.method.as_str()).collect::<Vec<_>>().join(", ");
+    alike.map(|some| format!("no choice by {}: {}\n", names(some), some[0].reason)).collect()
+}
+
+/// The table as far as anything chooses, and a little further; columns that say nothing are left out.
 fn lines(selection: &Selection) -> String {
     let last = selection.choices.iter().map(|c| c.components).max().unwrap_or(0) + 2;
     let shown: Vec<&Line> = selection.table.iter().take(last.clamp(3, LINES)).collect();
-    let header =
-        ["q", "variance", "explained", "BIC", "evidence", "held out", "± error", "correlations", "noise"];
-    let column = |of: &dyn Fn(&Line) -> Option<f64>| -> Vec<String> {
+    let column = |name: &'static str, of: fn(&Line) -> Option<f64>| -> Option<(&str, Vec<String>)> {
         let known: Vec<f64> = shown.iter().filter_map(|line| of(line)).collect();
         let mut told = table::numbers(&known).into_iter();
-        shown.iter().map(|line| of(line).and_then(|_| told.next()).unwrap_or_default()).collect()
+        let cells = shown.iter().map(|line| of(line).and_then(|_| told.next()).unwrap_or_default());
+        (!known.is_empty()).then(|| (name, cells.collect()))
     };
-    let columns = [
-        shown.iter().map(|line| line.components.to_string()).collect(),
-        column(&|l| l.eigenvalue),
-        shown.iter().map(|line| table::percent(line.explained)).collect(),
-        column(&|l| l.bic),
-        column(&|l| l.log_evidence),
-        column(&|l| l.cross_validated),
-        column(&|l| l.cross_validated_error),
-        column(&|l| l.correlation_eigenvalue),
-        column(&|l| l.noise_eigenvalue),
-    ];
-    let rows =
-        (0..shown.len()).map(|i| columns.iter().map(|c: &Vec<String>| c[i].clone()).collect::<Vec<_>>());
+    let numbers = shown.iter().map(|line| line.components.to_string()).collect();
+    let shares = shown.iter().map(|line| table::percent(line.explained)).collect();
+    let columns: Vec<(&str, Vec<String>)> = [
+        Some(("q", numbers)),
+        column("variance", |l| l.eigenvalue),
+        Some(("explained", shares)),
+        column("BIC", |l| l.bic),
+        column("evidence", |l| l.log_evidence),
+        column("held out", |l| l.cross_validated),
+        column("± error", |l| l.cross_validated_error),
+        column("Q² of cells", |l| l.q2),
+        column("± error", |l| l.q2_error),
+        column("correlations", |l| l.correlation_eigenvalue),
+        column("noise", |l| l.noise_eigenvalue),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let header: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+    let rows = (0..shown.len()).map(|i| columns.iter().map(|(_, c)| c[i].clone()).collect::<Vec<_>>());
     let rest = selection.table.len() - shown.len();
     let more = if rest > 0 { format!("… {rest} more with --json\n") } else { String::new() };
     table::columns(&header, rows) + &more

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use covary::Components;
 use covary_io::TripleColumns;
 
 use super::{Columns, Kind, OUT_HELP, Running};
@@ -57,8 +56,8 @@ pub(crate) struct Impute {
     #[arg(long, value_name = "SHARE", value_parser = args::share, conflicts_with_all = ["std", "draws", "pairs", "output"])]
     pub(crate) holdout: Option<f64>,
     /// Number of components of the model that is fitted for --holdout, as for covary fit
-    #[arg(short = 'q', long = "components", value_name = "N|SHARE", value_parser = args::components, allow_negative_numbers = true, requires = "holdout")]
-    pub(crate) components: Option<Components>,
+    #[arg(short = 'q', long = "components", value_name = "N|SHARE|auto", value_parser = args::components, allow_negative_numbers = true, requires = "holdout")]
+    pub(crate) components: Option<args::Asked>,
     /// Which model is fitted for --holdout
     #[arg(long, value_name = "KIND", value_enum, default_value_t = Kind::Ppca, requires = "holdout")]
     pub(crate) model: Kind,

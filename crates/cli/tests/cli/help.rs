@@ -116,7 +116,7 @@ fn usage_errors_exit_with_2() {
         &["fit"],
         &["fit", "x.csv", "-q", "0"],
         &["fit", "x.csv", "-q", "-3"],
-        &["fit", "x.csv", "-q", "auto"],
+        &["fit", "x.csv", "-q", "many"],
         &["fit", "x.csv", "--model", "bpca"],
         &["fit", "x.csv", "--memory", "lots"],
         &["fit", "x.csv", "--threads", "0"],
@@ -125,8 +125,8 @@ fn usage_errors_exit_with_2() {
     for args in cases {
         assert_eq!(place.run(args).status.code(), Some(2), "{args:?}");
     }
-    let text = String::from_utf8(place.run(&["fit", "x.csv", "-q", "auto"]).stderr).unwrap();
-    assert!(text.contains("such as 5") && text.contains("0.95"), "{text}");
+    let text = String::from_utf8(place.run(&["fit", "x.csv", "-q", "many"]).stderr).unwrap();
+    assert!(text.contains("such as 5") && text.contains("0.95, or auto"), "{text}");
     let text = String::from_utf8(place.run(&["fit", "x.csv", "--model", "bpca"]).stderr).unwrap();
     assert!(text.contains("ppca") && text.contains("pca") && text.contains("fa"), "{text}");
 }

@@ -1,6 +1,6 @@
 //! Choosing the number of components on the command line.
 
-use crate::support::{Place, close};
+use crate::support::{Place, close, names, rows_with_holes, table_of, triples_of};
 
 /// Two directions of variance 9 and 4 among five uncorrelated features, the others of variance 1/4: rows ± along each axis.
 fn cross(place: &Place) {
@@ -63,10 +63,134 @@ fn moments_and_pipes_will_do() {
 #[test]
 fn what_cannot_be_chosen_from_is_said() {
     let place = Place::new();
-    place.write("hole.csv", "x,y\n1,2\n3,\n4,5\n");
-    place.fails(&["select", "hole.csv"], 3, &["row 2", "'y'", "choosing the number of components"]);
+    place.write("unseen.csv", "x,y,z\n1,,2\n3,,4\n4,,\n5,,1\n");
+    place.fails(&["select", "unseen.csv"], 3, &["'y' was never observed", "--drop"]);
     place.write("one.csv", "x\n1\n3\n4\n");
     place.fails(&["select", "one.csv"], 2, &["at least 2"]);
     cross(&place);
     place.fails(&["select", "cross.csv", "--folds", "1"], 2, &["folds"]);
+}
+
+/// Rows of six features along two strong directions, of which a share of the cells is missing.
+fn plane(place: &Place, share: f64) {
+    let x = rows_with_holes(200, 6, share, 3);
+    table_of(place, "plane.csv", &x);
+    place.write("triples.csv", triples_of(&x, &names(6)));
+}
+
+#[test]
+fn holes_are_chosen_for_by_hidden_cells() {
+    let place = Place::new();
+    plane(&place, 0.15);
+    let told = place.json(&["select", "plane.csv", "--json"]);
+    assert_eq!(told["recommended"].as_u64(), Some(2), "{told}");
+    assert!(told["reason"].as_str().unwrap().starts_with("cells"));
+    assert_eq!(told["table"][0]["q2"].as_f64(), Some(0.0));
+    assert!(told["table"][2]["q2"].as_f64().unwrap() > 0.9);
+    assert!(told["table"][2]["log_evidence"].is_null());
+    assert!(told["absent"].as_array().unwrap().iter().any(|a| a["method"] == "evidence"));
+    // The likelihood is that of the fit.
+    let fit = place.json(&["fit", "plane.csv", "-q", "2", "--json"]);
+    close(
+        told["table"][2]["log_likelihood"].as_f64().unwrap(),
+        fit["log_likelihood"].as_f64().unwrap(),
+        1e-3,
+    );
+    assert_eq!(told["holes"]["missing"], fit["holes"]["missing"]);
+    // Cells one by one are the same cells, and threads change nothing.
+    let cells =
+        place.json(&["select", "triples.csv", "--triples", "user,item,value", "--json", "--max", "4"]);
+    close(cells["table"][2]["q2"].as_f64().unwrap(), told["table"][2]["q2"].as_f64().unwrap(), 0.02);
+    assert_eq!(cells["recommended"].as_u64(), Some(2));
+    let one = place.json(&["select", "plane.csv", "--json", "--threads", "1"]);
+    assert_eq!(one, told);
+    let text = place.ok(&["select", "plane.csv"]);
+    for part in ["cells missing", "Q² of cells", "no choice by evidence", "take 2: cells"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    // A pipe is loaded, so that it can be looked at again.
+    let piped = place.shell("covary select - --json < plane.csv");
+    let piped: serde_json::Value = serde_json::from_slice(&piped.stdout).unwrap();
+    assert_eq!(piped["table"], told["table"]);
+}
+
+#[test]
+fn cells_of_complete_rows_when_asked() {
+    let place = Place::new();
+    plane(&place, 0.0);
+    let without = place.json(&["select", "plane.csv", "--json"]);
+    assert!(without["table"][1]["q2"].is_null() && without["holes"].is_null());
+    assert!(without["absent"].as_array().unwrap().iter().any(|a| a["method"] == "cells"));
+    let told = place.json(&["select", "plane.csv", "--json", "--cells"]);
+    let choice = |method: &str| {
+        let all = told["choices"].as_array().unwrap();
+        all.iter().find(|c| c["method"] == method).unwrap()["components"].as_u64().unwrap()
+    };
+    assert_eq!((choice("cells"), choice("bic")), (2, 2));
+    assert!(told["reason"].as_str().unwrap().starts_with("cross-validation"));
+}
+
+#[test]
+fn auto_takes_what_is_recommended() {
+    let place = Place::new();
+    cross(&place);
+    let because = |told: &serde_json::Value| told["components_because"].as_str().unwrap().to_string();
+    for model in ["ppca", "pca"] {
+        let told = place.json(&["fit", "cross.csv", "-q", "auto", "--model", model, "--json"]);
+        assert_eq!(told["components"].as_u64(), Some(2), "{model}");
+        assert!(because(&told).starts_with("chosen by cross-validation: predicts held-out rows"), "{told}");
+    }
+    let text = place.ok(&["fit", "cross.csv", "-q", "auto", "-o", "cross.covary"]);
+    assert!(text.contains("2: chosen by cross-validation"), "{text}");
+    place.ok(&["moments", "cross.csv", "-o", "cross.moments", "--quiet"]);
+    let told = place.json(&["fit", "cross.moments", "-q", "auto", "--json"]);
+    assert_eq!(told["components"].as_u64(), Some(2));
+    assert!(because(&told).starts_with("chosen by bic"));
+    // The same model as when the number is given.
+    place.ok(&["fit", "cross.csv", "-q", "2", "-o", "two.covary"]);
+    assert_eq!(place.read("cross.covary"), place.read("two.covary"));
+}
+
+#[test]
+fn auto_with_holes_triples_and_held_out_cells() {
+    let place = Place::new();
+    plane(&place, 0.15);
+    let because = |told: &serde_json::Value| told["components_because"].as_str().unwrap().to_string();
+    let told = place.json(&["fit", "plane.csv", "-q", "auto", "--json"]);
+    assert_eq!(told["components"].as_u64(), Some(2));
+    assert!(because(&told).starts_with("chosen by cells: predicts hidden cells"), "{told}");
+    let told = place.json(&["fit", "triples.csv", "--triples", "user,item,value", "-q", "auto", "--json"]);
+    assert_eq!(told["components"].as_u64(), Some(2));
+    let told = place.json(&["impute", "plane.csv", "--holdout", "0.1", "-q", "auto", "--json"]);
+    assert_eq!(told["components"].as_u64(), Some(2));
+    place.fails(
+        &["fit", "plane.csv", "--model", "fa", "-q", "auto"],
+        2,
+        &["parallel analysis", "complete rows"],
+    );
+    place.ok(&["fit", "plane.csv", "-q", "2", "-o", "two.covary", "--quiet"]);
+    place.fails(&["fit", "plane.csv", "-q", "auto", "--start", "two.covary"], 2, &["--start"]);
+}
+
+/// Two factors of three features each, correlations 0.64 within and 0 between: eigenvalues 2.28 twice and 0.36 four times.
+#[test]
+fn auto_finds_factors_by_parallel_analysis() {
+    let place = Place::new();
+    let entry = |i: usize, j: usize| match (i == j, i / 3 == j / 3) {
+        (true, _) => "1",
+        (_, true) => "0.64",
+        _ => "0",
+    };
+    let mut text = String::from("a,b,c,d,e,f\n");
+    for i in 0..6 {
+        text += &((0..6).map(|j| entry(i, j)).collect::<Vec<_>>().join(",") + "\n");
+    }
+    place.write("two.csv", text);
+    let args = ["fit", "two.csv", "--matrix", "--rows", "300", "--model", "fa", "-q", "auto", "--json"];
+    let told = place.json(&args);
+    assert_eq!(told["components"].as_u64(), Some(2));
+    assert!(
+        told["components_because"].as_str().unwrap().starts_with("chosen by parallel analysis"),
+        "{told}"
+    );
 }

@@ -4,6 +4,8 @@ use super::maximise::Maximised;
 use crate::evidence::{LatentParameters, Units};
 use crate::linalg::Mat;
 
+/// How far the logarithm of a noise variance may go in one step.
+const FURTHEST: f64 = 50.0;
 /// How near to its bound the logarithm of a noise variance lies on it.
 const ON_BOUND: f64 = 1e-12;
 
@@ -77,6 +79,16 @@ impl Coordinates {
     pub(super) fn clip(&self, point: &mut [f64]) {
         let first = point.len() - self.least.len();
         point[first..].iter_mut().zip(&self.least).for_each(|(noise, least)| *noise = noise.max(*least));
+    }
+
+    /// Shortens a step in which the logarithm of a noise variance goes further than anything known of it reaches: numbers would leave
+    /// their range.
+    pub(super) fn shorten(&self, from: &[f64], to: &mut [f64]) {
+        let first = to.len() - self.least.len();
+        let length = (first..to.len()).map(|k| (to[k] - from[k]).abs()).fold(0.0, f64::max);
+        if length > FURTHEST {
+            to.iter_mut().zip(from).for_each(|(to, from)| *to = from + (*to - from) * (FURTHEST / length));
+        }
     }
 
     /// The slope of the log-likelihood, 0 where a bound holds.

@@ -16,6 +16,7 @@ use super::quasi_newton::QuasiNewton;
 use super::{Algorithm, Step};
 use crate::error::{Error, Result};
 use crate::evidence::{Latent, LatentParameters};
+use crate::model::Spectrum;
 
 /// Gains below this share of the log-likelihood are rounding.
 const ROUNDING: f64 = 1e-14;
@@ -77,6 +78,15 @@ pub(crate) struct Optimum {
     pub(crate) noiseless: bool,
     /// Euclidean norm of the gradient of −2ℓ per row by the logarithms of the noise variances.
     pub(crate) gradient_norm: f64,
+}
+
+impl Optimum {
+    /// The same as a spectrum, of so many rows and their weight.
+    pub(crate) fn spectrum(&self, rows: (usize, f64)) -> Result<Spectrum> {
+        let (mean, loadings) = (self.parameters.mean().to_vec(), self.parameters.loadings());
+        let noise = if self.noiseless { 0.0 } else { self.parameters.noise_variance(0) };
+        Spectrum::of_model(mean, loadings.as_ref(), noise, rows, self.objective)
+    }
 }
 
 impl Em {
@@ -207,7 +217,10 @@ impl Em {
             Method::Anderson => self.anderson.propose(point, image, &at.scale(maximised))?,
             _ => self.newton.propose(|v| at.precondition(maximised, v)),
         };
-        bold.iter_mut().for_each(|to| at.clip(to));
+        bold.iter_mut().for_each(|to| {
+            at.shorten(point, to);
+            at.clip(to);
+        });
         Ok(bold)
     }
 }

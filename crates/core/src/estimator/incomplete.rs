@@ -1,11 +1,12 @@
 //! Fits of rows with holes: a first pass that sees what is missing, a start, then EM in passes.
 
-use super::{Holes, Plan, Solver, Spectral};
-use crate::algorithm::{Journey, Stop, drive, em, start};
+use super::growth::{Growth, Outlook};
+use super::{Holes, Plan, Ppca, Solver, Spectral};
+use crate::algorithm::{Components, Journey, Stop, em, start};
 use crate::control::Control;
 use crate::data::RowSource;
 use crate::error::{Error, Result};
-use crate::evidence::{AvailableCases, Census, Found, LatentParameters, Pairwise, Survey, gather};
+use crate::evidence::{AvailableCases, Census, Found, LatentParameters, Margins, Pairwise, Survey, gather};
 use crate::model::{Spectrum, negligible};
 
 /// Features for which the covariance of all pairs is worth its time and memory.
@@ -27,6 +28,21 @@ pub(super) struct Incomplete {
     pub(super) journey: Journey,
     pub(super) holes: Holes,
     pub(super) plan: Plan,
+}
+
+/// What the first pass has seen: pairs of features or, when these are too many, each by itself.
+enum Seen {
+    Pairs(AvailableCases),
+    Features(Census, Margins),
+}
+
+impl Seen {
+    fn census(&self) -> &Census {
+        match self {
+            Self::Pairs(cases) => &cases.census,
+            Self::Features(census, _) => census,
+        }
+    }
 }
 
 /// Where EM starts and what is known about the rows then.
@@ -57,30 +73,48 @@ impl<M> Spectral<M> {
 
     /// Where EM starts, from the rows alone.
     pub(super) fn begin_incomplete(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Begin> {
-        let p = source.n_features();
-        if !self.pairs_fit(source) {
-            return self.begin_wide(source, control);
-        }
-        match gather(source, || Pairwise::empty(p), control)?.finish()? {
-            Found::Incomplete(cases) => self.begin_available(cases),
-            Found::Complete(moments) => self.begin_available(AvailableCases::from(&moments)),
-        }
+        let seen = self.first_look(source, control)?;
+        self.begin_from(seen, source, control)
     }
 
     /// The same after a pass that has seen the available cases.
-    pub(super) fn begin_available(&self, cases: AvailableCases) -> Result<Begin> {
-        let found = start::from_available_cases(&cases, self.components, self.seed)?;
-        let parameters = self.warm(found)?;
-        let AvailableCases { census, unseen_pairs, .. } = cases;
-        Ok(Begin { census, unseen_pairs: Some(unseen_pairs), parameters, passes: 1 })
+    pub(super) fn begin_available(
+        &self,
+        cases: AvailableCases,
+        source: &dyn RowSource,
+        control: &Control<'_>,
+    ) -> Result<Begin> {
+        self.begin_from(Seen::Pairs(cases), source, control)
     }
 
-    fn begin_wide(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Begin> {
+    /// The first pass.
+    fn first_look(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Seen> {
         let p = source.n_features();
-        let (census, margins) = gather(source, || Survey::empty(p), control)?.finish()?;
-        let (found, passes) =
-            start::from_filled_rows(source, (&census, &margins), self.components, self.seed, control)?;
-        Ok(Begin { census, unseen_pairs: None, parameters: self.warm(found)?, passes: passes + 1 })
+        if !self.pairs_fit(source) {
+            let (census, margins) = gather(source, || Survey::empty(p), control)?.finish()?;
+            return Ok(Seen::Features(census, margins));
+        }
+        Ok(Seen::Pairs(match gather(source, || Pairwise::empty(p), control)?.finish()? {
+            Found::Incomplete(cases) => cases,
+            Found::Complete(moments) => AvailableCases::from(&moments),
+        }))
+    }
+
+    fn begin_from(&self, seen: Seen, source: &dyn RowSource, control: &Control<'_>) -> Result<Begin> {
+        match seen {
+            Seen::Pairs(cases) => {
+                let found = start::from_available_cases(&cases, self.components, self.seed)?;
+                let AvailableCases { census, unseen_pairs, .. } = cases;
+                let (parameters, unseen_pairs) = (self.warm(found)?, Some(unseen_pairs));
+                Ok(Begin { census, unseen_pairs, parameters, passes: 1 })
+            }
+            Seen::Features(census, margins) => {
+                let features = (&census, &margins);
+                let (found, passes) =
+                    start::from_filled_rows(source, features, self.components, self.seed, control)?;
+                Ok(Begin { parameters: self.warm(found)?, census, unseen_pairs: None, passes: passes + 1 })
+            }
+        }
     }
 
     /// The given model as the start, when there is one.
@@ -113,14 +147,7 @@ impl<M> Spectral<M> {
         journey.passes += begin.passes;
         let Begin { census, unseen_pairs, parameters, .. } = begin;
         let (p, q) = (parameters.n_features(), parameters.n_latent());
-        let noise = if found.noiseless { 0.0 } else { found.parameters.noise_variance(0) };
-        let spectrum = Spectrum::of_model(
-            found.parameters.mean().to_vec(),
-            found.parameters.loadings().as_ref(),
-            noise,
-            (census.rows(), census.weight()),
-            found.objective,
-        )?;
+        let spectrum = found.spectrum((census.rows(), census.weight()))?;
         let holes = Holes::new(&census, unseen_pairs);
         Ok(Incomplete { spectrum, journey, plan: plan_of(&holes, q, p), holes })
     }
@@ -136,23 +163,21 @@ impl<M> Spectral<M> {
         source: &dyn RowSource,
         control: &Control<'_>,
     ) -> Result<(em::Optimum, Journey)> {
-        let (start, floor) = (&begin.parameters, begin.floor());
         let tolerance = self.tolerance.unwrap_or(TOLERANCE);
         let grow = self.start.is_none() && Holes::new(&begin.census, None).share() > MOSTLY_MISSING;
-        let mut parameters = if grow { start.leading(1) } else { start.clone() };
+        let first = if grow { 1 } else { begin.parameters.n_latent() };
+        let mut growth = Growth::new(begin, first).within(None, self.max_iterations);
         let mut passes = 0;
         loop {
-            let last = parameters.n_latent() == start.n_latent();
+            let last = growth.is_whole();
             let enough = if last { tolerance } else { tolerance.max(STAGE_TOLERANCE) };
-            let stage = em::Em::new(parameters, enough, floor);
-            let (found, mut journey) = drive(stage, source, self.max_iterations, control)?;
+            let (found, mut journey) = growth.climb(enough, source, control)?;
             passes += journey.passes;
             if last || journey.stop == Stop::Interrupted {
                 journey.passes = passes;
                 return Ok((found, journey));
             }
-            // Rows that lie in a plane already leave nothing to join: all at once then.
-            parameters = if found.noiseless { start.clone() } else { found.parameters.joined_by(start) };
+            growth.join(&found);
         }
     }
 }
@@ -166,4 +191,20 @@ pub(super) fn plan_of(holes: &Holes, q: usize, p: usize) -> Plan {
     };
     let pairs = if p <= PAIRWISE_FEATURES { PAIR_BYTES * p * p } else { 0 };
     Plan { solver: Solver::Em, reason, memory: pairs.max(16 * 8 * p * (q + 1) * (q + 4) / 2) }
+}
+
+impl Ppca {
+    /// Fits that gain one component after the other, up to those asked for or, if they are fewer, those that the cells support;
+    /// and what there is to fit.
+    pub(crate) fn growth(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<(Growth, Outlook)> {
+        let seen = self.first_look(source, control)?;
+        let possible = start::supported(Components::All, seen.census())?;
+        let q = self.components.count().map_or(possible, |asked| asked.min(possible));
+        let mut limited = self.clone();
+        limited.components = Components::Count(q);
+        let begin = limited.begin_from(seen, source, control)?;
+        let growth = Growth::new(&begin, 1).within(self.tolerance, self.max_iterations);
+        let Begin { census, unseen_pairs, .. } = begin;
+        Ok((growth, Outlook { holes: Holes::new(&census, unseen_pairs), possible }))
+    }
 }

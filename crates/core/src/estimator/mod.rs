@@ -2,6 +2,7 @@
 
 mod bayesian;
 mod factor;
+mod growth;
 mod incomplete;
 mod online;
 mod plan;
@@ -12,6 +13,7 @@ mod turn;
 
 pub use bayesian::{BayesMethod, BayesReport, BayesianPca};
 pub use factor::{FactorAnalysis, FactorFit, FactorSolver, most_factors, standard_errors};
+pub(crate) use growth::{Grown, Growth, Outlook};
 pub use online::{Batch, Online, Tally};
 pub use plan::{Plan, Request, Solver, choose};
 pub use precision::ppca_estimate;

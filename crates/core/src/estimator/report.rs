@@ -142,7 +142,7 @@ pub struct Holes {
 }
 
 impl Holes {
-    pub(super) fn new(census: &Census, unseen_pairs: Option<usize>) -> Self {
+    pub(crate) fn new(census: &Census, unseen_pairs: Option<usize>) -> Self {
         Self {
             observed: census.observed(),
             missing: census.missing(),

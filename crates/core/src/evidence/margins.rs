@@ -15,7 +15,8 @@ pub(crate) struct Margins {
 }
 
 impl Margins {
-    pub(super) fn empty(n_features: usize) -> Self {
+    /// Of no cells.
+    pub(crate) fn empty(n_features: usize) -> Self {
         let zeros = || vec![0.0; n_features];
         Self { weight: zeros(), mean: zeros(), squares: zeros() }
     }
@@ -41,7 +42,7 @@ impl Margins {
     }
 
     /// One cell (Welford's update); holes and cells of no weight change nothing.
-    fn add(&mut self, feature: usize, x: f64, weight: f64) {
+    pub(crate) fn add(&mut self, feature: usize, x: f64, weight: f64) {
         if x.is_nan() || weight == 0.0 {
             return;
         }
@@ -51,8 +52,14 @@ impl Margins {
         self.squares[feature] += weight * before * (x - self.mean[feature]);
     }
 
-    fn merge(&mut self, other: &Self) {
-        for j in 0..self.mean.len() {
+    /// Takes in the cells that others have seen.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.merge_some(other, &vec![true; self.mean.len()]);
+    }
+
+    /// The same for some features.
+    pub(crate) fn merge_some(&mut self, other: &Self, features: &[bool]) {
+        for j in (0..self.mean.len()).filter(|j| features[*j]) {
             let (a, b) = (self.weight[j], other.weight[j]);
             if b == 0.0 {
                 continue;
@@ -80,7 +87,12 @@ impl Margins {
         self.squares.iter().zip(&self.weight).map(of).collect()
     }
 
-    fn is_finite(&self) -> bool {
+    /// Variance of all observed cells, each about the mean of its feature.
+    pub(crate) fn pooled_variance(&self) -> f64 {
+        self.squares.iter().sum::<f64>() / self.weight.iter().sum::<f64>()
+    }
+
+    pub(crate) fn is_finite(&self) -> bool {
         self.mean.iter().chain(&self.squares).all(|x| x.is_finite())
     }
 }

@@ -2,6 +2,7 @@
 
 use std::f64::consts::TAU;
 
+use super::fold_scores::FoldScores;
 use super::information::Eigenvalues;
 use crate::data::Chunk;
 use crate::error::Result;
@@ -44,9 +45,10 @@ impl Folds {
     }
 
     /// Mean log density of held-out rows for q = 0 ..= max, one list per fold; NaN where the others' covariance leaves no noise.
-    pub(super) fn held_out(&self, max: usize) -> Result<Vec<Vec<f64>>> {
+    pub(super) fn held_out(&self, max: usize) -> Result<FoldScores> {
         let used = (0..self.parts.len()).filter(|k| self.parts[*k].weight() > 0.0);
-        used.map(|k| held_out(&self.without(k)?, &self.parts[k], max)).collect()
+        let scores = used.map(|k| held_out(&self.without(k)?, &self.parts[k], max));
+        scores.collect::<Result<_>>().map(FoldScores)
     }
 }
 
@@ -118,7 +120,7 @@ mod tests {
         let x = Mat::from_fn(n, p, cell);
         let table = Table::new(Cells::F64(Block::View(x.as_ref())));
         let folds = gather(&table, || Folds::empty(p, 4, 9), &Control::new()).unwrap();
-        let found = folds.held_out(max).unwrap();
+        let FoldScores(found) = folds.held_out(max).unwrap();
         assert_eq!(found.len(), 4);
         for (fold, found) in found.iter().enumerate() {
             let (test, train): (Vec<usize>, Vec<usize>) = (0..n).partition(|i| folds.fold_of(*i) == fold);

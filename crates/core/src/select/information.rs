@@ -51,19 +51,28 @@ impl Eigenvalues {
 
     /// −2ℓ + 2k.
     pub(super) fn aic(&self, q: usize) -> f64 {
-        2.0 * (self.parameters(q) - self.log_likelihood(q))
+        aic(self.log_likelihood(q), parameters(self.values.len(), q))
     }
 
     /// −2ℓ + k ln n.
     pub(super) fn bic(&self, q: usize) -> f64 {
-        self.parameters(q) * self.rows.ln() - 2.0 * self.log_likelihood(q)
+        bic(self.log_likelihood(q), parameters(self.values.len(), q), self.rows)
     }
+}
 
-    /// Free parameters k = pq − q(q − 1)/2 + p + 1: loadings up to a rotation, means, noise.
-    pub(super) fn parameters(&self, q: usize) -> f64 {
-        let p = self.values.len();
-        (p * q + p + 1) as f64 - (q * q.saturating_sub(1)) as f64 / 2.0
-    }
+/// −2ℓ + 2k.
+pub(super) fn aic(log_likelihood: f64, parameters: f64) -> f64 {
+    2.0 * (parameters - log_likelihood)
+}
+
+/// −2ℓ + k ln n.
+pub(super) fn bic(log_likelihood: f64, parameters: f64, rows: f64) -> f64 {
+    parameters * rows.ln() - 2.0 * log_likelihood
+}
+
+/// Free parameters k = pq − q(q − 1)/2 + p + 1 of q components of p features: loadings up to a rotation, means, noise.
+pub(super) fn parameters(p: usize, q: usize) -> f64 {
+    (p * q + p + 1) as f64 - (q * q.saturating_sub(1)) as f64 / 2.0
 }
 
 #[cfg(test)]
@@ -76,7 +85,7 @@ mod tests {
         // Two equal values after the first: σ² = 1, so ℓ = −5 (3 ln 2π + ln 4 + 3).
         let expected = -5.0 * (3.0 * TAU.ln() + 4f64.ln() + 3.0);
         assert!((e.log_likelihood(1) - expected).abs() < 1e-12);
-        assert_eq!((e.parameters(0), e.parameters(1), e.parameters(2)), (4.0, 7.0, 9.0));
+        assert_eq!((parameters(3, 0), parameters(3, 1), parameters(3, 2)), (4.0, 7.0, 9.0));
         assert!((e.aic(1) - (14.0 - 2.0 * expected)).abs() < 1e-12);
         assert!((e.bic(1) - (7.0 * 10f64.ln() - 2.0 * expected)).abs() < 1e-12);
         assert!((e.explained(1) - 4.0 / 6.0).abs() < 1e-15);

@@ -1,0 +1,87 @@
+//! How many components: asked of rows or moments that a command has opened.
+
+use covary::Control;
+use covary::data::{RowSource, RowStream};
+use covary::estimator::most_factors;
+use covary::select::{MOST_FEATURES, Select, Selection};
+
+use crate::args::{Fit, Reading, Wanted};
+use crate::exit::{Failure, Result};
+use crate::interrupt;
+use crate::phrase::count;
+use crate::progress::Progress;
+
+/// What the core says to rows that can be read again; `in_memory` bytes of them are loaded.
+pub(super) fn of_rows(
+    reading: &Reading<'_>,
+    select: &Select,
+    rows: &dyn RowSource,
+    in_memory: usize,
+) -> Result<covary::Result<Selection>> {
+    let (p, budget) = (rows.n_features(), reading.budget);
+    let select = select.clone().memory(budget.solver(in_memory));
+    let look = |control: &Control<'_>| select.run_with(rows, control);
+    if rows.observed_only() {
+        return Ok(watched(reading, rows.n_rows(), look));
+    }
+    check_memory(reading, select.row_folds(), p)?;
+    let threads = budget.threads(rayon::current_num_threads(), p, select.row_folds());
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    Ok(watched(reading, rows.n_rows(), |control| match pool {
+        Ok(pool) => pool.install(|| look(control)),
+        Err(_) => look(control),
+    }))
+}
+
+/// The same for rows that pass once.
+pub(super) fn of_stream(
+    reading: &Reading<'_>,
+    select: &Select,
+    stream: &mut dyn RowStream,
+) -> Result<covary::Result<Selection>> {
+    check_memory(reading, select.row_folds(), stream.n_features())?;
+    Ok(watched(reading, None, |control| select.run_stream(stream, control)))
+}
+
+/// The moments of each part of the rows must fit.
+fn check_memory(reading: &Reading<'_>, parts: usize, p: usize) -> Result<()> {
+    match reading.budget.too_many_for_moments(p, parts) {
+        Some(needed) if p <= MOST_FEATURES => Err(Failure::usage(format!(
+            "the moments of {}, apart for {parts} parts of the rows, need about {} MiB; raise --memory, or select columns",
+            count(p, "feature"),
+            needed >> 20
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn watched<T>(
+    reading: &Reading<'_>,
+    rows: Option<usize>,
+    look: impl FnOnce(&Control<'_>) -> covary::Result<T>,
+) -> covary::Result<T> {
+    let progress = Progress::new(reading.console, "choosing", rows);
+    let observer = |event| progress.follow(event);
+    let found = look(&Control::new().observer(&observer).cancel(interrupt::flag()));
+    interrupt::worth_saving(false);
+    found
+}
+
+/// The arguments of a fit with the number of components that its model should have.
+pub(super) fn settled(args: &Fit, selection: &Selection) -> Result<Fit> {
+    let Wanted::Fa(_) = args.wanted else {
+        return Ok(args.chosen(selection.recommended, format!("chosen by {}", selection.reason)));
+    };
+    let Some(choice) = selection.choice("parallel") else {
+        return Err(Failure::usage(
+            "-q auto finds the number of factors by parallel analysis, which needs complete rows; give a number, such as -q 3",
+        ));
+    };
+    let factors = choice.components.clamp(1, most_factors(selection.features).max(1));
+    let because = match choice.components {
+        0 => "no factor is above noise by parallel analysis, but a model needs one".into(),
+        n if n > factors => format!("as many of {n} by parallel analysis as degrees of freedom allow"),
+        _ => format!("chosen by parallel analysis: {}", choice.reason),
+    };
+    Ok(args.chosen(factors, because))
+}
