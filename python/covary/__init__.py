@@ -12,6 +12,7 @@ True
 """
 
 from covary._adequacy import bartlett, kmo, smc
+from covary._bayes import BayesianPCA
 from covary._covary import __version__
 from covary._factor import FactorAnalysis
 from covary._files import load, read
@@ -21,6 +22,7 @@ from covary._ppca import PPCA
 from covary._rotate import Rotation, rotate
 
 __all__ = [
+    "BayesianPCA",
     "FactorAnalysis",
     "PCA",
     "PPCA",

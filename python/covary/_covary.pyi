@@ -18,10 +18,12 @@ __all__ = [
     "__version__",
     "adequacy",
     "adequacy_of_seen",
+    "bayes_tables",
     "factor_errors",
     "factor_scores",
     "factor_tables",
     "fit",
+    "given_bayes",
     "given_factors",
     "most_factors",
     "ppca_errors",
@@ -96,6 +98,7 @@ class Options:
         kind: str,
         components: int | float | str,
         *,
+        method: str | None = None,
         complete: int | bool | None = None,
         solver: str = "auto",
         tolerance: float | None = None,
@@ -258,6 +261,14 @@ def factor_scores(
 def factor_tables(model: Model) -> dict[str, NDArray[np.float64]]: ...
 def factor_errors(model: Model, threads: int | None = None) -> str: ...
 def rotated(model: Model, rotation: Rotation | None = None) -> Model: ...
+def bayes_tables(model: Model) -> dict[str, NDArray[np.float64]]: ...
+def given_bayes(
+    mean: NDArray[np.float64],
+    loadings: NDArray[np.float64],
+    noise_variance: float,
+    known: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
+    names: list[str] | None = None,
+) -> Model: ...
 def ppca_errors(model: Model, threads: int | None = None) -> dict[str, Any]: ...
 def ppca_intervals(
     model: Model, level: float | None = None, threads: int | None = None

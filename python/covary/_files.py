@@ -15,7 +15,7 @@ def load(path):
 
     Returns
     -------
-    PPCA, PCA or FactorAnalysis
+    PPCA, PCA, FactorAnalysis or BayesianPCA
         Fitted.
 
     Examples

@@ -12,7 +12,8 @@ def estimator_class(model):
     """The class of estimators that hold this kind of model."""
     import covary
 
-    return {"ppca": covary.PPCA, "pca": covary.PCA, "fa": covary.FactorAnalysis}[model.kind]
+    kinds = {"ppca": covary.PPCA, "pca": covary.PCA, "fa": covary.FactorAnalysis, "bpca": covary.BayesianPCA}
+    return kinds[model.kind]
 
 
 class Questions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -226,7 +227,7 @@ class Questions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
         Returns
         -------
-        PPCA, or FactorAnalysis of the same factors
+        PPCA, FactorAnalysis of the same factors, or BayesianPCA
             Fitted.
         """
         model = self._fitted()

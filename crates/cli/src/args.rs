@@ -76,7 +76,7 @@ impl Fit {
         set_threads(flags.running.threads);
         let budget = Budget::new(flags.memory);
         let (wanted, components_because) = Wanted::of_fit(&flags)?;
-        let choose = flags.components == Some(Asked::Auto);
+        let choose = chooses(flags.model, flags.components);
         Ok(Self {
             data: flags.data,
             options: options(flags.columns, flags.weights, budget.chunk_bytes()),
@@ -260,6 +260,11 @@ pub(crate) enum Asked {
     Auto,
     /// So many, or a share of the variance.
     Known(Components),
+}
+
+/// Whether the number of components is to be chosen; Bayesian PCA chooses by itself.
+fn chooses(model: flags::Kind, asked: Option<Asked>) -> bool {
+    asked == Some(Asked::Auto) && model != flags::Kind::Bpca
 }
 
 /// `5`, `0.95` or `auto`.

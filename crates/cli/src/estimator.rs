@@ -5,7 +5,7 @@ use covary::estimator::{FromSpectrum, Spectral};
 use covary::evidence::Moments;
 use covary::model::Model;
 use covary::persist::SavedModel;
-use covary::{Control, FactorAnalysis, Fit as Fitted, Pca, Ppca, Result};
+use covary::{BayesMethod, BayesianPca, Control, FactorAnalysis, Fit as Fitted, Pca, Ppca, Result};
 
 use crate::args::{Axes, Factors, Fit, Wanted};
 
@@ -14,6 +14,7 @@ pub(crate) enum Estimator {
     Ppca(Ppca),
     Pca(Pca),
     Fa(FactorAnalysis),
+    Bpca(Ppca, BayesMethod),
 }
 
 impl Estimator {
@@ -22,6 +23,7 @@ impl Estimator {
             Wanted::Ppca(axes) => Self::Ppca(spectral(args, axes)),
             Wanted::Pca(axes) => Self::Pca(spectral(args, axes)),
             Wanted::Fa(factors) => Self::Fa(factor_analysis(args, factors)),
+            Wanted::Bpca(axes, method) => Self::Bpca(spectral(args, axes), *method),
         }
     }
 
@@ -31,6 +33,7 @@ impl Estimator {
             Self::Ppca(ppca) => Self::Ppca(ppca.memory(bytes)),
             Self::Pca(pca) => Self::Pca(pca.memory(bytes)),
             Self::Fa(fa) => Self::Fa(fa.memory(bytes)),
+            Self::Bpca(options, method) => Self::Bpca(options.memory(bytes), method),
         }
     }
 
@@ -40,6 +43,7 @@ impl Estimator {
             Self::Ppca(ppca) => Self::Ppca(ppca.threads(threads)),
             Self::Pca(pca) => Self::Pca(pca.threads(threads)),
             Self::Fa(fa) => Self::Fa(fa.threads(threads)),
+            Self::Bpca(options, method) => Self::Bpca(options.threads(threads), method),
         }
     }
 
@@ -54,6 +58,9 @@ impl Estimator {
             Self::Ppca(ppca) => saved(ppca.fit_with(rows, control)?, features),
             Self::Pca(pca) => saved(pca.fit_with(rows, control)?, features),
             Self::Fa(fa) => SavedModel::of_factors(fa.fit_with(rows, control)?, Some(features.to_vec())),
+            Self::Bpca(options, method) => {
+                saved(bayesian(options, *method).fit_with(rows, control)?, features)
+            }
         }
     }
 
@@ -63,6 +70,7 @@ impl Estimator {
             Self::Ppca(ppca) => saved(ppca.fit_moments(moments)?, features),
             Self::Pca(pca) => saved(pca.fit_moments(moments)?, features),
             Self::Fa(fa) => SavedModel::of_factors(fa.fit_moments(moments)?, Some(features.to_vec())),
+            Self::Bpca(options, method) => saved(bayesian(options, *method).fit_moments(moments)?, features),
         }
     }
 }
@@ -83,6 +91,10 @@ fn spectral<M: FromSpectrum>(args: &Fit, axes: &Axes) -> Spectral<M> {
         estimator = estimator.max_iterations(limit);
     }
     estimator
+}
+
+fn bayesian(options: &Ppca, method: BayesMethod) -> BayesianPca {
+    BayesianPca::of(options.clone()).method(method)
 }
 
 fn factor_analysis(args: &Fit, factors: &Factors) -> FactorAnalysis {

@@ -4,6 +4,7 @@
     reason = "these comments are help texts: backticks would show in the terminal"
 )]
 
+mod bayes;
 mod factor;
 mod impute;
 mod select;
@@ -14,6 +15,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::args;
+pub(crate) use bayes::Bayes;
 use covary_io::{Selection, TripleColumns};
 pub(crate) use factor::{Factor, Rotate, Scores};
 pub(crate) use impute::Impute;
@@ -32,8 +34,8 @@ First steps:
 
 /// Explain the covariance of a table of numbers with a few hidden variables
 ///
-/// covary fits principal components (PCA), probabilistic principal components (PPCA) and factors (FA) to a table whose
-/// rows are samples and whose columns are features. A fitted model compresses rows, rebuilds them, fills their holes, says how
+/// covary fits principal components (PCA), probabilistic principal components (PPCA, and by the rules of Bayes BPCA) and
+/// factors (FA) to a table whose rows are samples and whose columns are features. A fitted model compresses rows, rebuilds them, fills their holes, says how
 /// likely they are, finds the ones that do not belong, and draws new ones. Cells may be missing everywhere. Columns that
 /// are not numeric are carried along, not modelled.
 #[derive(Debug, Parser)]
@@ -70,6 +72,8 @@ pub(crate) enum Kind {
     Pca,
     /// Factor analysis: a noise variance for each feature
     Fa,
+    /// Bayesian PCA: keeps the components that the data support, and knows how well it knows them
+    Bpca,
 }
 
 /// How to find the components.
@@ -98,6 +102,7 @@ impl Kind {
             Self::Ppca => "ppca",
             Self::Pca => "pca",
             Self::Fa => "fa",
+            Self::Bpca => "bpca",
         }
     }
 }
@@ -154,6 +159,10 @@ pub(crate) struct Pass {
 ///
 /// Factor analysis (--model fa) needs the number of factors. Its summary has the table of standardised loadings, sorted
 /// and without the small ones, how well the factors fit, and whether the correlations were worth it.
+///
+/// Bayesian PCA (--model bpca) finds out by itself how many components the data support: -q is the most that it may keep, all
+/// that the data allow if it is left out. What it does not know about the model is part of every answer, so that it does not
+/// overfit where cells are few.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -164,6 +173,7 @@ Examples:
   covary fit ratings.csv.gz --triples user,film,stars -q 5 -o films.covary
   zcat data.csv.gz | covary fit - --json
   covary fit items.csv --model fa -q 5 --rotate oblimin -o items.covary
+  covary fit ratings.csv --triples user,film,stars --model bpca -q 10 -o films.covary
   covary fit correlations.csv --matrix --rows 145 --model fa -q 4 --rotate varimax
 
 With holes, --json says under holes how many cells are observed and missing, their share,
@@ -173,10 +183,16 @@ unseen_pairs of features no row has both of (null: not counted); without holes i
 Factor analysis has under factors what covary inspect --json tells of it; otherwise it is
 null. Its noise_variance is the mean over the features.
 
+Bayesian PCA has under bayes its method, objective (the bound on the log evidence of vb, the
+log posterior density of W of ard; null when infinite), allowed (the most components),
+precisions (α of each component that is left), and of vb loadings_std (features ×
+components) and mean_std; otherwise it is null.
+
 Keys of --json: data, model_file, model, rows, weight, features, components,
 components_because, solver, solver_reason, noise_variance, noise_interval (of 95 %; null
-unless ppca of complete rows), log_likelihood (null when infinite), total_variance, eigenvalues, explained_variance_ratio, holes, factors, converged,
-stop, iterations, passes, carried, left_out, seconds.")]
+unless ppca of complete rows), log_likelihood (null when infinite), total_variance,
+eigenvalues, explained_variance_ratio, holes, factors, bayes, converged, stop, iterations,
+passes, carried, left_out, seconds.")]
 pub(crate) struct Fit {
     #[arg(value_name = "DATA", help = DATA_HELP, long_help = concat!(
         "Table of numbers, format by ending: .csv .tsv (also .gz, .zst), .parquet, .arrow, .feather, .npy, or - for CSV ",
@@ -205,6 +221,8 @@ pub(crate) struct Fit {
     /// Model to start from, with the same features: the fit of new rows, or of more of them, is then sooner done
     #[arg(long, value_name = "MODEL")]
     pub(crate) start: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) bayes: Bayes,
     #[command(flatten)]
     pub(crate) factor: Factor,
     /// Go on without the features that have no value in any row, instead of giving up

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod bayes;
 mod command;
 mod console;
 mod estimator;

@@ -8,6 +8,7 @@ use covary::model::{Model, Noise};
 use covary::persist::SavedModel;
 use serde::Serialize;
 
+use crate::bayes::BayesFacts;
 use crate::exit::{Failure, Result};
 use crate::factors::FactorFacts;
 use crate::phrase::count;
@@ -34,6 +35,7 @@ pub(crate) struct Facts {
     explained_variance_ratio: Vec<f64>,
     holes: Option<HoleFacts>,
     pub(crate) factors: Option<FactorFacts>,
+    bayes: Option<BayesFacts>,
     #[serde(flatten)]
     pub(crate) precision: Option<Precision>,
     converged: bool,
@@ -97,6 +99,7 @@ impl Facts {
             eigenvalues,
             holes: report.holes.as_ref().map(HoleFacts::new),
             factors: FactorFacts::new(saved),
+            bayes: BayesFacts::new(saved),
             precision: None,
             converged: report.converged(),
             stop: serde_json::to_value(report.stop).unwrap_or_default(),
@@ -113,13 +116,14 @@ impl Facts {
             ("model", self.model.into()),
             ("rows (n)", format!("{}{weight}", self.rows)),
             ("features (p)", self.features.to_string()),
-            (self.axes(), format!("{}{because}", self.components)),
+            (self.axes(), format!("{}{because}", self.components_in_words())),
             ("solver", format!("{}: {}", self.solver, self.solver_reason)),
         ];
         match &self.factors {
             Some(factors) => pairs.extend(factors.pairs()),
             None => pairs.push(("noise variance (σ²)", self.noise_in_words())),
         }
+        pairs.extend(self.bayes.iter().flat_map(BayesFacts::pairs));
         pairs.push(("log-likelihood", self.log_likelihood_in_words()));
         pairs.push(("total variance", number(self.total_variance)));
         if let Some(holes) = &self.holes {
@@ -132,6 +136,10 @@ impl Facts {
             pairs.push(("not converged", words));
         }
         pairs
+    }
+
+    fn components_in_words(&self) -> String {
+        self.bayes.as_ref().map_or_else(|| self.components.to_string(), |bayes| bayes.kept(self.components))
     }
 
     /// σ², with the interval that was asked for.
@@ -182,14 +190,22 @@ impl Facts {
 
     /// One line for each component: variance, share, cumulative share, bar.
     fn components(&self) -> String {
+        if self.components == 0 {
+            return " no component is left: no direction stands out from noise\n".into();
+        }
         let mut so_far = 0.0;
         let variances = numbers(&self.eigenvalues);
+        let precisions = self.bayes.as_ref().map(BayesFacts::precisions).unwrap_or_default();
         let row = |(i, (variance, share)): (usize, (String, &f64))| {
             so_far += share;
-            [format!("z{}", i + 1), variance, percent(*share), percent(so_far), bar(*share)]
+            let alpha = precisions.get(i).cloned();
+            let first = [format!("z{}", i + 1), variance].into_iter().chain(alpha);
+            first.chain([percent(*share), percent(so_far), bar(*share)]).collect::<Vec<_>>()
         };
         let rows = variances.into_iter().zip(&self.explained_variance_ratio).enumerate().map(row);
-        let header = ["component", "variance", "share", "cumulative", ""];
+        let alpha = self.bayes.is_some().then_some("precision (α)");
+        let header: Vec<&str> =
+            ["component", "variance"].into_iter().chain(alpha).chain(["share", "cumulative", ""]).collect();
         let mut text = columns(&header, rows.take(LISTED).collect::<Vec<_>>());
         if let Some(more) = self.components.checked_sub(LISTED).filter(|more| *more > 0) {
             let all: f64 = self.explained_variance_ratio.iter().sum();
@@ -210,8 +226,11 @@ impl Facts {
     }
 }
 
-/// σ²; of factor analysis the mean of ψ.
+/// σ²; of factor analysis the mean of ψ, of Bayesian PCA without what is not known of W and μ.
 fn noise_variance(model: &Model) -> Result<f64> {
+    if let Model::Bpca(model) = model {
+        return Ok(model.noise_variance());
+    }
     Ok(match model.gaussian()?.noise() {
         Noise::Isotropic(v) => *v,
         Noise::Diagonal(psi) => psi.iter().sum::<f64>() / psi.len().max(1) as f64,

@@ -7,7 +7,7 @@ use covary::estimator::{Batch, FromSpectrum, Online, Spectral};
 use covary::evidence::{Latent, Moments as Evidence, gather, gather_stream};
 use covary::model::{LinearGaussian, Model as AnyModel, PrincipalComponents};
 use covary::persist::{Portable, SavedModel};
-use covary::{Components, Control, Fit, Solver};
+use covary::{BayesMethod, BayesianPca, Components, Control, Fit, Solver};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -36,6 +36,7 @@ pub(crate) struct Options {
 enum Kind {
     Ppca,
     Pca,
+    Bpca(BayesMethod),
 }
 
 /// To how many directions those of complete rows are completed by others of no variance.
@@ -56,13 +57,15 @@ enum Asked {
 #[pymethods]
 impl Options {
     /// `components`: a number, a fraction of the variance, "mle" or "all"; `complete`: directions of no variance are added
-    /// to those of complete rows until there are so many, or (True) as many as there are rows or features.
+    /// to those of complete rows until there are so many, or (True) as many as there are rows or features; `method`: of the
+    /// kind "bpca".
     #[new]
-    #[pyo3(signature = (kind, components, *, complete=None, solver="auto", tolerance=None, max_iterations=None, seed=0, threads=None))]
+    #[pyo3(signature = (kind, components, *, method=None, complete=None, solver="auto", tolerance=None, max_iterations=None, seed=0, threads=None))]
     #[allow(clippy::too_many_arguments, reason = "keywords of a Python call")]
     fn new(
         kind: &str,
         components: Asked,
+        method: Option<&str>,
         complete: Option<Complete>,
         solver: &str,
         tolerance: Option<f64>,
@@ -73,6 +76,7 @@ impl Options {
         let kind = match kind {
             "ppca" => Kind::Ppca,
             "pca" => Kind::Pca,
+            "bpca" => Kind::Bpca(bayes_method(method)?),
             other => return Err(PyValueError::new_err(format!("unknown kind of model '{other}'"))),
         };
         let components = match components {
@@ -123,6 +127,10 @@ impl Options {
             Kind::Pca => {
                 self.finish(self.limited::<PrincipalComponents>(limits).fit_with(source, control), names)
             }
+            Kind::Bpca(method) => {
+                let estimator = BayesianPca::of(self.limited(limits)).method(method);
+                self.finish(estimator.fit_with(source, control), names)
+            }
         }
     }
 
@@ -142,6 +150,9 @@ impl Options {
         match self.kind {
             Kind::Ppca => self.finish(self.estimator::<LinearGaussian>().fit_moments(evidence), names),
             Kind::Pca => self.finish(self.estimator::<PrincipalComponents>().fit_moments(evidence), names),
+            Kind::Bpca(method) => {
+                self.finish(BayesianPca::of(self.estimator()).method(method).fit_moments(evidence), names)
+            }
         }
     }
 
@@ -149,6 +160,7 @@ impl Options {
         match self.kind {
             Kind::Ppca => self.finish(self.estimator::<LinearGaussian>().fit_online(seen), names),
             Kind::Pca => self.finish(self.estimator::<PrincipalComponents>().fit_online(seen), names),
+            Kind::Bpca(_) => self.fit_moments(seen.parts().0, names),
         }
     }
 
@@ -176,6 +188,12 @@ impl Options {
         }
         Ok(saved)
     }
+}
+
+fn bayes_method(name: Option<&str>) -> PyResult<BayesMethod> {
+    let Some(name) = name else { return Ok(BayesMethod::default()) };
+    let known = serde_json::from_value(name.into());
+    known.map_err(|error| PyValueError::new_err(format!("method: {error}")))
 }
 
 /// Options of either kind.
@@ -215,11 +233,13 @@ impl Recipe {
         }
     }
 
-    /// What rows add to what was seen; factors want complete ones.
+    /// What rows add to what was seen; factors and Bayesian PCA want complete ones.
     fn look(&self, seen: &Online, source: &dyn RowSource, control: &Control<'_>) -> covary::Result<Batch> {
         match self {
-            Self::Spectral(options) => options.estimator::<LinearGaussian>().look(seen, source, control),
-            Self::Factors(_) => {
+            Self::Spectral(options) if !matches!(options.kind, Kind::Bpca(_)) => {
+                options.estimator::<LinearGaussian>().look(seen, source, control)
+            }
+            _ => {
                 let p = seen.n_features();
                 seen.batch_of(gather(source, || Evidence::empty_double(p), control)?)
             }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments arrive from Python by value")]
 
+mod bayes;
 mod door;
 mod errors;
 mod factor;
@@ -32,6 +33,8 @@ fn _covary(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(factor::factor_tables, module)?)?;
     module.add_function(wrap_pyfunction!(factor::factor_errors, module)?)?;
     module.add_function(wrap_pyfunction!(factor::rotated, module)?)?;
+    module.add_function(wrap_pyfunction!(bayes::bayes_tables, module)?)?;
+    module.add_function(wrap_pyfunction!(bayes::given_bayes, module)?)?;
     module.add_function(wrap_pyfunction!(precision::ppca_errors, module)?)?;
     module.add_function(wrap_pyfunction!(precision::ppca_intervals, module)?)?;
     module.add_function(wrap_pyfunction!(rotation::seen_covariance, module)?)?;

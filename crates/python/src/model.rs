@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use covary::data::RowSource;
 use covary::linalg::Mat;
-use covary::model::{Factors, LatentCovariance, LinearGaussian, Noise, Reconstruction};
+use covary::model::{Factors, LatentCovariance, LinearGaussian, Model as AnyModel, Noise, Reconstruction};
 use covary::persist::SavedModel;
 use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -116,7 +116,7 @@ impl Model {
         Ok((py.get_type::<Self>().getattr("from_bytes")?, (self.to_bytes(py)?,)))
     }
 
-    /// `ppca`, `pca` or `fa`.
+    /// `ppca`, `pca`, `fa` or `bpca`.
     #[getter]
     fn kind(&self) -> &'static str {
         self.saved.model.kind()
@@ -171,6 +171,9 @@ impl Model {
     /// σ², or ψ (p,).
     #[getter]
     fn noise_variance<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        if let AnyModel::Bpca(model) = &self.saved.model {
+            return Ok(model.noise_variance().into_pyobject(py)?.into_any());
+        }
         Ok(match self.inner.gaussian().noise() {
             Noise::Isotropic(value) => value.into_pyobject(py)?.into_any(),
             Noise::Diagonal(values) => vector(py, values).into_any(),
@@ -419,9 +422,14 @@ impl Model {
     fn marginal(&self, py: Python<'_>, features: Vec<usize>) -> PyResult<Self> {
         let name = |j: &usize| self.saved.features.get(*j).cloned();
         let names = self.saved.named().then(|| features.iter().filter_map(name).collect::<Vec<_>>());
-        let saved = match &*self.inner {
-            Reading::Factors(m) => m.marginal(&features).and_then(|model| SavedModel::given(model, names)),
-            other => other.gaussian().marginal(&features).and_then(|model| SavedModel::given(model, names)),
+        let saved = match (&self.saved.model, &*self.inner) {
+            (AnyModel::Bpca(m), _) => m.marginal(&features).and_then(|model| SavedModel::given(model, names)),
+            (_, Reading::Factors(m)) => {
+                m.marginal(&features).and_then(|model| SavedModel::given(model, names))
+            }
+            (_, other) => {
+                other.gaussian().marginal(&features).and_then(|model| SavedModel::given(model, names))
+            }
         };
         Self::new(py, saved.map_err(|error| exception(py, &error))?)
     }

@@ -93,7 +93,7 @@ fn holdout(flags: flags::Impute, model: Option<PathBuf>, data: PathBuf, share: f
         matrix: None,
         wanted,
         components_because,
-        choose: flags.components == Some(Asked::Auto),
+        choose: super::chooses(flags.model, flags.components),
         output: None,
         budget,
         seed: flags.seed,

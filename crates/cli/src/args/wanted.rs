@@ -4,7 +4,7 @@ use std::path::Path;
 
 use covary::model::LinearGaussian;
 use covary::rotate::Rotate;
-use covary::{Components, FactorSolver, Solver};
+use covary::{BayesMethod, Components, FactorSolver, Solver};
 
 use super::Asked;
 use super::factor::{RotationName, kaiser};
@@ -24,6 +24,7 @@ pub(crate) enum Wanted {
     Ppca(Axes),
     Pca(Axes),
     Fa(Factors),
+    Bpca(Axes, BayesMethod),
 }
 
 /// What principal axes are found by.
@@ -62,6 +63,7 @@ impl Start {
 impl Wanted {
     /// What the flags of `fit` ask for, and why so many components, in words.
     pub(super) fn of_fit(flags: &flags::Fit) -> Result<(Self, String)> {
+        let method = bayes_method(flags)?;
         if flags.model == flags::Kind::Fa {
             return Ok((Self::Fa(Factors::resolve(flags)?), "asked for".into()));
         }
@@ -73,7 +75,7 @@ impl Wanted {
         }
         let start = flags.start.as_deref().map(Start::read).transpose()?;
         let solver = spectral_solver(flags.solver, flags.model)?;
-        Ok(Self::of_axes(flags.model, flags.components, solver, start))
+        Ok(Self::of_axes(flags.model, method, flags.components, solver, start))
     }
 
     /// A model to be judged by hidden cells.
@@ -81,18 +83,24 @@ impl Wanted {
         if kind == flags::Kind::Fa {
             return Ok((Self::Fa(Factors::new(number_of_factors(asked)?)), "asked for".into()));
         }
-        Ok(Self::of_axes(kind, asked, Solver::Auto, None))
+        Ok(Self::of_axes(kind, BayesMethod::default(), asked, Solver::Auto, None))
     }
 
     fn of_axes(
         kind: flags::Kind,
+        method: BayesMethod,
         asked: Option<Asked>,
         solver: Solver,
         start: Option<Start>,
     ) -> (Self, String) {
-        let (components, because) = explain_components(asked, start.as_ref());
+        let (components, because) = explain_components(kind, asked, start.as_ref());
         let axes = Axes { components, solver, start };
-        (if kind == flags::Kind::Pca { Self::Pca(axes) } else { Self::Ppca(axes) }, because)
+        let wanted = match kind {
+            flags::Kind::Pca => Self::Pca(axes),
+            flags::Kind::Bpca => Self::Bpca(axes, method),
+            flags::Kind::Ppca | flags::Kind::Fa => Self::Ppca(axes),
+        };
+        (wanted, because)
     }
 
     /// The same with another number of components.
@@ -102,13 +110,14 @@ impl Wanted {
             Self::Ppca(axes) => Self::Ppca(Axes { components, ..axes }),
             Self::Pca(axes) => Self::Pca(Axes { components, ..axes }),
             Self::Fa(factors) => Self::Fa(Factors { count, ..factors }),
+            Self::Bpca(axes, method) => Self::Bpca(Axes { components, ..axes }, method),
         }
     }
 
     /// Of principal axes.
     pub(crate) fn axes(&self) -> Option<&Axes> {
         match self {
-            Self::Ppca(axes) | Self::Pca(axes) => Some(axes),
+            Self::Ppca(axes) | Self::Pca(axes) | Self::Bpca(axes, _) => Some(axes),
             Self::Fa(_) => None,
         }
     }
@@ -127,7 +136,7 @@ impl Factors {
     fn resolve(flags: &flags::Fit) -> Result<Self> {
         if flags.start.is_some() {
             return Err(Failure::usage(
-                "--start is for ppca and pca; factor analysis starts from the data, with --starts N from N places",
+                "--start is for ppca, pca and bpca; factor analysis starts from the data, with --starts N from N places",
             ));
         }
         let flags::Factor { rotate, lower, starts, .. } = &flags.factor;
@@ -184,6 +193,16 @@ fn only_for_factors(flags: &flags::Fit) -> Result<()> {
     }
 }
 
+fn bayes_method(flags: &flags::Fit) -> Result<BayesMethod> {
+    match (flags.bayes.method, flags.model) {
+        (None, _) => Ok(BayesMethod::default()),
+        (Some(method), flags::Kind::Bpca) => Ok(method.into()),
+        (Some(_), _) => {
+            Err(Failure::usage("--method is for Bayesian PCA; add --model bpca, or leave it out"))
+        }
+    }
+}
+
 fn spectral_solver(solver: flags::Solver, kind: flags::Kind) -> Result<Solver> {
     Ok(match solver {
         flags::Solver::Auto => Solver::Auto,
@@ -213,8 +232,15 @@ fn factor_solver(solver: flags::Solver) -> Result<FactorSolver> {
     }
 }
 
-fn explain_components(asked: Option<Asked>, start: Option<&Start>) -> (Components, String) {
+fn explain_components(
+    kind: flags::Kind,
+    asked: Option<Asked>,
+    start: Option<&Start>,
+) -> (Components, String) {
     match (asked, start) {
+        (None | Some(Asked::Auto), None) if kind == flags::Kind::Bpca => {
+            (Components::All, "all that the data allow".into())
+        }
         (Some(Asked::Known(Components::Fraction(share))), _) => {
             (Components::Fraction(share), share_because(share))
         }

@@ -25,7 +25,7 @@ pub(super) enum Input {
 }
 
 impl Input {
-    fn schema(&self) -> &Schema {
+    pub(super) fn schema(&self) -> &Schema {
         match self {
             Self::Rows(reader) => reader.schema(),
             Self::Cells(triples) => &triples.schema,

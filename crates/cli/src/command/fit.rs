@@ -8,7 +8,7 @@ use covary::estimator::{Request, choose};
 use covary::evidence::{Moments, gather_stream};
 use covary::persist::SavedModel;
 use covary::select::Select;
-use covary::{Control, Error, Solver};
+use covary::{Components, Control, Error, Solver};
 use covary_io::{
     CarriedBecause, LeftOutBecause, Matrix, NewFile, ReadOptions, Schema, Stream, square_matrix,
 };
@@ -122,7 +122,7 @@ fn fit_source(args: &Fit, mut source: Source) -> Result<Fitted> {
         }
         fitted => fitted,
     };
-    let (args, saved) = fitted.map_err(about_rows(&source.schema))?;
+    let (args, saved) = fitted.map_err(with_a_number(args, about_rows(&source.schema)))?;
     Ok(Fitted { args, saved, schema: Some(source.schema) })
 }
 
@@ -224,7 +224,7 @@ fn check_memory(args: &Fit, source: &dyn RowSource, memory: usize) -> Result<()>
         components: axes.components,
         memory,
     };
-    let plan = choose(axes.solver, &request)?;
+    let plan = choose(axes.solver, &request).map_err(with_a_number(args, Failure::from))?;
     match plan.memory <= memory {
         true => Ok(()),
         false => Err(Failure::usage(format!(
@@ -232,6 +232,17 @@ fn check_memory(args: &Fit, source: &dyn RowSource, memory: usize) -> Result<()>
             plan.solver.name(),
             plan.memory >> 20
         ))),
+    }
+}
+
+/// All components are more than can be found of very many features: then a number helps.
+fn with_a_number(args: &Fit, otherwise: impl Fn(Error) -> Failure) -> impl Fn(Error) -> Failure {
+    let all = args.wanted.axes().is_some_and(|axes| axes.components == Components::All);
+    move |error| match error {
+        Error::Solver { .. } if all => {
+            Failure::usage(format!("{error}: the most that may be kept, with -q, such as -q 20"))
+        }
+        error => otherwise(error),
     }
 }
 

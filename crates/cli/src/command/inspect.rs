@@ -9,6 +9,7 @@ use covary::persist::{SavedEvidence, SavedModel};
 use serde::Serialize;
 
 use crate::args::CUT;
+use crate::bayes::deviations;
 use crate::console::print;
 use crate::exit::{Code, Failure, Result};
 use crate::factors::rows;
@@ -112,15 +113,23 @@ fn model_text(flags: &Inspect, saved: &SavedModel) -> Result<String> {
         return Ok(facts.text(None, Vec::new()));
     }
     let text = facts.text(None, vec![("features", names(&saved.features))]);
+    if saved.model.n_latent() == 0 {
+        return Ok(text);
+    }
     let errors = facts.precision.as_ref();
     let means = errors.map(|precision| format!("\n{}", means_text(saved, precision)));
     Ok(format!("{text}\n{}{}", loadings_text(saved, errors), means.unwrap_or_default()))
 }
 
-/// For each component the features that weigh most in it, with their loadings.
+/// For each component the features that weigh most in it, with their loadings and, where they are known, their deviations.
 fn loadings_text(saved: &SavedModel, errors: Option<&Precision>) -> String {
     let w = loadings(&saved.model);
-    let error = |i: usize, j: usize| errors.map(|p| p.standard_errors.loadings[(i, j)]);
+    let (errors, heading) = match (errors, deviations(&saved.model)) {
+        (Some(p), _) => (Some(&p.standard_errors.loadings), "largest loadings (standard error)"),
+        (None, Some(known)) => (Some(known), "largest loadings (standard deviation)"),
+        (None, None) => (None, "largest loadings"),
+    };
+    let error = |i: usize, j: usize| errors.map(|e| e[(i, j)]);
     let shown = |i: usize, j: usize| match error(i, j) {
         None => format!("{} {:+.4}", saved.features[i], w[(i, j)]),
         Some(error) => format!("{} {:+.4} ({error:.4})", saved.features[i], w[(i, j)]),
@@ -134,7 +143,6 @@ fn loadings_text(saved: &SavedModel, errors: Option<&Precision>) -> String {
             if undetermined { "; not determined: another direction has this variance" } else { "" };
         [format!("z{}", j + 1), largest.join(", ") + direction]
     });
-    let heading = if errors.is_some() { "largest loadings (standard error)" } else { "largest loadings" };
     columns(&["component", heading], rows.collect::<Vec<_>>())
 }
 

@@ -9,6 +9,7 @@ use crate::args::Question;
 use crate::exit::{Code, Failure, Result};
 use crate::flags::Scores;
 use crate::loadings::factor_names;
+use crate::phrase::file_name;
 
 /// Writes posterior means or scores, and their deviations when asked.
 pub(super) fn run(mut args: Question, scores: Option<Scores>, deviations: bool) -> Result<Code> {
@@ -16,6 +17,9 @@ pub(super) fn run(mut args: Question, scores: Option<Scores>, deviations: bool) 
     check(&saved.model, scores, deviations)?;
     let bartlett = scores == Some(Scores::Bartlett);
     let mut names = names(&saved.model, "");
+    if names.is_empty() && reader.schema().carried.is_empty() {
+        return Err(no_columns(&args));
+    }
     match (&saved.model, deviations) {
         (Model::Fa(model), _) if bartlett => {
             write(&args, reader, &names, |chunk| model.transform(chunk, covary::model::Scores::Bartlett))?;
@@ -35,6 +39,14 @@ fn names(model: &Model, ending: &str) -> Vec<String> {
         Model::Fa(m) => factor_names(m.n_factors()).into_iter().map(|name| name + ending).collect(),
         _ => latent_names(model.n_latent(), ending),
     }
+}
+
+/// A table without columns says nothing.
+fn no_columns(args: &Question) -> Failure {
+    Failure::data(format!(
+        "{} has no component, because no direction of its data stood out from noise, so rows have no coordinates; keep columns of the data with --id to have them alone",
+        file_name(&args.model)
+    ))
 }
 
 /// What a model has no answer to.

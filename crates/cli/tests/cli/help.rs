@@ -117,7 +117,7 @@ fn usage_errors_exit_with_2() {
         &["fit", "x.csv", "-q", "0"],
         &["fit", "x.csv", "-q", "-3"],
         &["fit", "x.csv", "-q", "many"],
-        &["fit", "x.csv", "--model", "bpca"],
+        &["fit", "x.csv", "--model", "mixture"],
         &["fit", "x.csv", "--memory", "lots"],
         &["fit", "x.csv", "--threads", "0"],
         &["sample", "m.covary"],
@@ -127,7 +127,7 @@ fn usage_errors_exit_with_2() {
     }
     let text = String::from_utf8(place.run(&["fit", "x.csv", "-q", "many"]).stderr).unwrap();
     assert!(text.contains("such as 5") && text.contains("0.95, or auto"), "{text}");
-    let text = String::from_utf8(place.run(&["fit", "x.csv", "--model", "bpca"]).stderr).unwrap();
+    let text = String::from_utf8(place.run(&["fit", "x.csv", "--model", "mixture"]).stderr).unwrap();
     assert!(text.contains("ppca") && text.contains("pca") && text.contains("fa"), "{text}");
 }
 

@@ -4,6 +4,7 @@
 mod bad_input;
 mod bad_model;
 mod bad_place;
+mod bayes;
 mod commands;
 mod crash;
 mod errors;

@@ -51,7 +51,7 @@ pub(crate) fn from_filled_rows(
     control: &Control<'_>,
 ) -> Result<(LatentParameters, usize)> {
     let Components::Count(q) = components else {
-        let reason = "so many features with holes need a number of components instead of a fraction".into();
+        let reason = "so many features with holes need a number of components".into();
         return Err(Error::Solver { solver: "em", reason });
     };
     supported(components, census)?;

@@ -24,13 +24,24 @@ const IN_DOUBT: f64 = 2.0;
 
 /// How the precisions of the columns of W are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
 pub enum BayesMethod {
     /// Variational Bayes: a distribution of W and μ, by the highest bound on the evidence.
     #[default]
+    #[serde(rename = "vb")]
     Variational,
     /// Automatic relevance determination: the most probable W.
+    #[serde(rename = "ard")]
     Relevance,
+}
+
+impl BayesMethod {
+    /// As people type it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Variational => "vb",
+            Self::Relevance => "ard",
+        }
+    }
 }
 
 /// What Bayesian PCA adds to a report.
@@ -191,7 +202,9 @@ impl BayesianPca {
         order.sort_by(|a, b| lengths[*b].total_cmp(&lengths[*a]));
         let parameters = found.parameters.with_components(&order);
         let model = averaged(&parameters, found.noiseless)?;
-        let log_likelihood = if found.noiseless { f64::INFINITY } else { density(&model, source, control)? };
+        // Not to be stopped: an interrupted fit gives its model, too.
+        let watch = Control::new();
+        let log_likelihood = if found.noiseless { f64::INFINITY } else { density(&model, source, &watch)? };
         let spectrum = Spectrum::of_model(
             model.mean().to_vec(),
             model.gaussian().loadings().as_ref(),

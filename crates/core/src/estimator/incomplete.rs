@@ -106,6 +106,7 @@ impl<M> Spectral<M> {
                 let found = start::from_available_cases(&cases, self.components, self.seed)?;
                 let AvailableCases { census, unseen_pairs, .. } = cases;
                 let (parameters, unseen_pairs) = (self.warm(found)?, Some(unseen_pairs));
+                self.check_evidence(&parameters)?;
                 Ok(Begin { census, unseen_pairs, parameters, passes: 1 })
             }
             Seen::Features(census, margins) => {
@@ -115,6 +116,20 @@ impl<M> Spectral<M> {
                 Ok(Begin { parameters: self.warm(found)?, census, unseen_pairs: None, passes: passes + 1 })
             }
         }
+    }
+
+    /// Whether the evidence of as many components as the cells support fits in memory; a number that somebody asked for is tried.
+    fn check_evidence(&self, start: &LatentParameters) -> Result<()> {
+        let (p, q) = (start.n_features(), start.n_latent());
+        let needed = evidence_bytes(p, q);
+        if matches!(self.components, Components::Count(_)) || needed <= self.memory {
+            return Ok(());
+        }
+        let reason = format!(
+            "{q} components of {p} features with holes need about {} MiB; raise the memory limit or ask for a number of components",
+            needed >> 20
+        );
+        Err(Error::Solver { solver: "em", reason })
     }
 
     /// The given model as the start, when there is one.
@@ -190,7 +205,12 @@ pub(super) fn plan_of(holes: &Holes, q: usize, p: usize) -> Plan {
         missing => format!("{missing} cells are missing"),
     };
     let pairs = if p <= PAIRWISE_FEATURES { PAIR_BYTES * p * p } else { 0 };
-    Plan { solver: Solver::Em, reason, memory: pairs.max(16 * 8 * p * (q + 1) * (q + 4) / 2) }
+    Plan { solver: Solver::Em, reason, memory: pairs.max(evidence_bytes(p, q)) }
+}
+
+/// What the evidence of q components takes during a pass.
+fn evidence_bytes(p: usize, q: usize) -> usize {
+    16 * 8 * p * (q + 1) * (q + 4) / 2
 }
 
 impl Ppca {

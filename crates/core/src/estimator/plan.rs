@@ -196,8 +196,7 @@ impl Costs {
     fn nothing_fits(&self, request: &Request) -> Error {
         let needed = self.memory(Solver::Eigen).min(self.memory(Solver::Dual)) >> 20;
         let p = request.features;
-        let help =
-            if self.q.is_none() { ", or ask for a number of components instead of a fraction" } else { "" };
+        let help = if self.q.is_none() { ", or ask for a number of components" } else { "" };
         Error::Solver {
             solver: "automatic",
             reason: format!("{p} features need about {needed} MiB; raise the memory limit{help}"),

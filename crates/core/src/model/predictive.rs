@@ -58,6 +58,40 @@ impl Predictive {
         Ok(Self { gaussian, noise, precisions, uncertainty })
     }
 
+    /// Of means of μ (p) and W (p × q) that were given, each column with its best precision, α = p / E‖w‖².
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn given(
+        mean: Vec<f64>,
+        loadings: Mat<f64>,
+        noise: f64,
+        uncertainty: Option<Uncertainty>,
+    ) -> Result<Self> {
+        let length = |k: usize| {
+            let spread = uncertainty
+                .as_ref()
+                .filter(|u| k < u.loadings.ncols())
+                .map(|u| u.loadings.col(k).squared_norm_l2());
+            loadings.col(k).squared_norm_l2() + spread.unwrap_or(0.0)
+        };
+        let precisions = (0..loadings.ncols()).map(|k| loadings.nrows() as f64 / length(k)).collect();
+        Self::new(mean, loadings, noise, precisions, uncertainty)
+    }
+
+    /// The model of some of the features, in the given order.
+    ///
+    /// # Errors
+    /// When a feature does not exist.
+    pub fn marginal(&self, features: &[usize]) -> Result<Self> {
+        let gaussian = self.gaussian.marginal(features)?;
+        let uncertainty = self.uncertainty.as_ref().map(|known| Uncertainty {
+            loadings: Mat::from_fn(features.len(), self.n_latent(), |j, k| known.loadings[(features[j], k)]),
+            mean: features.iter().map(|&j| known.mean[j]).collect(),
+        });
+        Ok(Self { gaussian, uncertainty, noise: self.noise, precisions: self.precisions.clone() })
+    }
+
     /// The density of a new row.
     pub fn gaussian(&self) -> &LinearGaussian {
         &self.gaussian

@@ -1,0 +1,46 @@
+//! Bayesian PCA: what is known of its parameters, as arrays.
+
+use covary::model::{Model as AnyModel, Predictive, Uncertainty};
+use covary::persist::SavedModel;
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::errors::exception;
+use crate::model::{Model, to_mat};
+use crate::output::{matrix, vector};
+
+/// Precisions (q,) and, where W and μ have a distribution, standard deviations: loadings_std (p, q), mean_std (p,).
+#[pyfunction]
+pub(crate) fn bayes_tables<'py>(py: Python<'py>, model: &Model) -> PyResult<Bound<'py, PyDict>> {
+    let AnyModel::Bpca(model) = &model.saved().model else {
+        return Err(PyValueError::new_err("a model of kind 'bpca' is needed"));
+    };
+    let dict = PyDict::new(py);
+    dict.set_item("precisions", vector(py, model.precisions()))?;
+    if let Some(known) = model.uncertainty() {
+        dict.set_item("loadings_std", matrix(py, known.loadings.as_ref())?)?;
+        dict.set_item("mean_std", vector(py, &known.mean))?;
+    }
+    Ok(dict)
+}
+
+/// A model of given numbers: mean (p,), loadings (p, q), σ² and, when W and μ have a distribution, the deviations of both.
+#[pyfunction]
+#[pyo3(signature = (mean, loadings, noise_variance, known=None, names=None))]
+#[allow(clippy::type_complexity, reason = "a pair of arrays")]
+pub(crate) fn given_bayes(
+    py: Python<'_>,
+    mean: PyReadonlyArray1<'_, f64>,
+    loadings: PyReadonlyArray2<'_, f64>,
+    noise_variance: f64,
+    known: Option<(PyReadonlyArray2<'_, f64>, PyReadonlyArray1<'_, f64>)>,
+    names: Option<Vec<String>>,
+) -> PyResult<Model> {
+    let known = known
+        .map(|(loadings, mean)| Uncertainty { loadings: to_mat(&loadings), mean: mean.as_array().to_vec() });
+    let model = Predictive::given(mean.as_array().to_vec(), to_mat(&loadings), noise_variance, known);
+    let saved = model.and_then(|model| SavedModel::given(model, names));
+    Model::new(py, saved.map_err(|error| exception(py, &error))?)
+}
