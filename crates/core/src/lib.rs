@@ -47,7 +47,9 @@ pub mod select;
 pub use algorithm::Components;
 pub use control::{Control, Event};
 pub use error::{Error, ErrorClass, Result};
-pub use estimator::{FactorAnalysis, FactorFit, FactorSolver, Fit, Pca, Ppca, Solver};
+pub use estimator::{
+    BayesMethod, BayesianPca, FactorAnalysis, FactorFit, FactorSolver, Fit, Pca, Ppca, Solver,
+};
 
 /// The example in the README is compiled and run.
 #[cfg(doctest)]

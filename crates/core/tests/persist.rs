@@ -9,9 +9,9 @@ use common::*;
 use covary::data::Rows;
 use covary::evidence::{Accumulator, Moments, Sketch};
 use covary::linalg::Mat;
-use covary::model::{Factors, LinearGaussian, Model, Noise};
+use covary::model::{Factors, LinearGaussian, Model, Noise, Predictive, Uncertainty};
 use covary::persist::{FORMAT_VERSION, Portable, SavedEvidence, SavedModel, kind};
-use covary::{Components, Error, Pca, Ppca, Solver};
+use covary::{BayesianPca, Components, Error, Pca, Ppca, Solver};
 use proptest::prelude::*;
 use safetensors::tensor::{Dtype, TensorView, serialize};
 
@@ -35,6 +35,10 @@ fn models() -> Vec<SavedModel> {
     let two = LinearGaussian::new(vec![0.1, 0.2, 0.3], w, Noise::Diagonal(vec![0.5, 0.25, 2.0])).unwrap();
     let turn = Mat::from_fn(2, 2, |i, j| [[0.8, 0.6], [-0.6, 0.8]][i][j]);
     let turned = Factors::new(two).with_turn(turn).unwrap();
+    let known =
+        Uncertainty { loadings: Mat::from_fn(3, 1, |i, _| 0.1 * i as f64), mean: vec![0.3, 0.2, 0.1] };
+    let column = Mat::from_fn(3, 1, |i, _| i as f64);
+    let uncertain = Predictive::new(vec![0.1, 0.2, 0.3], column, 0.5, vec![0.6], Some(known)).unwrap();
     vec![
         SavedModel::new(Ppca::new(2).fit(&x).unwrap(), names()).unwrap(),
         SavedModel::new(Pca::new(Components::All).fit(&x).unwrap(), names()).unwrap(),
@@ -43,6 +47,8 @@ fn models() -> Vec<SavedModel> {
         factor,
         SavedModel::given(Factors::new(diagonal), names()).unwrap(),
         SavedModel::given(turned, None).unwrap(),
+        SavedModel::new(BayesianPca::new(2).fit(&x).unwrap(), None).unwrap(),
+        SavedModel::given(uncertain, names()).unwrap(),
     ]
 }
 
@@ -55,6 +61,13 @@ fn content(saved: &SavedModel) -> (Vec<u64>, Vec<String>, String) {
         Model::Fa(m) => {
             numbers.extend(gaussian_bits(m.gaussian()));
             numbers.extend(m.turn().iter().flat_map(|t| matrix_bits(t)));
+        }
+        Model::Bpca(m) => {
+            numbers.extend(gaussian_bits(m.gaussian()));
+            numbers.extend(bits(m.precisions()));
+            numbers.push(m.noise_variance().to_bits());
+            let known = m.uncertainty();
+            numbers.extend(known.iter().flat_map(|u| [matrix_bits(&u.loadings), bits(&u.mean)]).flatten());
         }
         Model::Pca(m) => {
             numbers.extend(matrix_bits(m.components()));

@@ -21,6 +21,7 @@ impl Reading {
         match &saved.model {
             AnyModel::Ppca(m) => Ok(Self::Gaussian(m.clone())),
             AnyModel::Fa(m) => Ok(Self::Factors(m.clone())),
+            AnyModel::Bpca(m) => Ok(Self::Gaussian(m.gaussian().clone())),
             AnyModel::Pca(m) => {
                 // Given numbers were never divided by anything.
                 let given = saved.report.rows == 0;

@@ -79,12 +79,13 @@ fn only_factors(kind: &str) -> Failure {
     Failure::usage(format!("--cut and --errors are for models of factors, and this file holds {kind}"))
 }
 
-/// What stands for the loadings: W of PPCA, the directions of PCA, the pattern of factors (p × q).
+/// What stands for the loadings: W of PPCA and its mean of Bayesian PCA, the directions of PCA, the pattern of factors (p × q).
 fn loadings(model: &Model) -> &Mat<f64> {
     match model {
         Model::Ppca(m) => m.loadings(),
         Model::Pca(m) => m.components(),
         Model::Fa(m) => m.pattern(),
+        Model::Bpca(m) => m.gaussian().loadings(),
     }
 }
 

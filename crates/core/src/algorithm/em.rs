@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::anderson::Anderson;
 use super::coordinates::Coordinates;
 use super::maximise::Maximised;
+use super::prior::Prior;
 use super::quasi_newton::QuasiNewton;
 use super::{Algorithm, Step};
 use crate::error::{Error, Result};
@@ -33,6 +34,7 @@ pub(crate) struct Em {
     method: Method,
     climbs: bool, // whether a proposal that leads down ends the proposals of Anderson's kind
     coordinates: Coordinates,
+    prior: Prior,
     tolerance: f64,
     floor: f64, // noise below it is rounding, in units
 }
@@ -40,9 +42,11 @@ pub(crate) struct Em {
 /// The best parameters so far.
 struct Best {
     parameters: Arc<LatentParameters>,
-    log_likelihood: f64,
+    objective: f64,
+    gain: f64, // over the one before
     change: f64,
     gradient_norm: f64,
+    survivors: Option<Vec<usize>>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -65,8 +69,11 @@ struct Bold {
 pub(crate) struct Optimum {
     /// μ, W and σ².
     pub(crate) parameters: Arc<LatentParameters>,
-    /// Of the observed cells under exactly these parameters; infinite when there is no noise.
-    pub(crate) log_likelihood: f64,
+    /// What was maximised, at exactly these parameters: the log-likelihood of the observed cells, and what a prior adds. Infinite
+    /// when there is no noise.
+    pub(crate) objective: f64,
+    /// The components that are left when a prior has driven others out; the fit goes on without those.
+    pub(crate) survivors: Option<Vec<usize>>,
     /// Whether the rows lie in the model's plane.
     pub(crate) noiseless: bool,
     /// Euclidean norm of the gradient of −2ℓ per row by the logarithms of the noise variances.
@@ -78,7 +85,7 @@ impl Optimum {
     pub(crate) fn spectrum(&self, rows: (usize, f64)) -> Result<Spectrum> {
         let (mean, loadings) = (self.parameters.mean().to_vec(), self.parameters.loadings());
         let noise = if self.noiseless { 0.0 } else { self.parameters.noise_variance(0) };
-        Spectrum::of_model(mean, loadings.as_ref(), noise, rows, self.log_likelihood)
+        Spectrum::of_model(mean, loadings.as_ref(), noise, rows, self.objective)
     }
 }
 
@@ -98,6 +105,13 @@ impl Em {
         Self { newton: QuasiNewton::stretching(), climbs: true, ..Self::within(start, tolerance, 0.0, least) }
     }
 
+    /// The same as [`new`](Self::new) under a prior; ends also when components are driven out.
+    ///
+    /// Under [`Prior::Averaged`] the start has a spread.
+    pub(crate) fn under(prior: Prior, start: LatentParameters, tolerance: f64, floor: f64) -> Self {
+        Self { prior, ..Self::new(start, tolerance, floor) }
+    }
+
     fn within(start: LatentParameters, tolerance: f64, floor: f64, least: &[f64]) -> Self {
         let coordinates = Coordinates::around(&start, least);
         Self {
@@ -109,6 +123,7 @@ impl Em {
             newton: QuasiNewton::default(),
             method: Method::Anderson,
             climbs: false,
+            prior: Prior::Flat,
             tolerance,
             floor,
         }
@@ -122,7 +137,7 @@ impl Em {
                 let t = 0.5 * bold.slope / (bold.slope + loss);
                 let t = if t.is_nan() { 0.0 } else { t }.clamp(*SHORTENED.start(), *SHORTENED.end());
                 let to: Vec<f64> = bold.from.iter().zip(&bold.to).map(|(a, b)| a + t * (b - a)).collect();
-                self.current = Arc::new(self.coordinates.parameters(&to));
+                self.current = Arc::new(self.at(&to, &bold.plain));
                 self.bold = Some(Bold { method: Method::ShortenedNewton, ..bold });
                 return;
             }
@@ -132,12 +147,17 @@ impl Em {
         self.current = bold.plain;
     }
 
+    /// The parameters at a point, as uncertain as the plain step has them.
+    fn at(&self, point: &[f64], plain: &LatentParameters) -> LatentParameters {
+        self.coordinates.parameters(point).with_spread(plain.spread().cloned())
+    }
+
     /// Goes on from a point that is the best so far.
-    fn advance(&mut self, evidence: &Latent) -> Result<Step> {
-        let log_likelihood = evidence.log_likelihood();
-        let gain = self.best.as_ref().map_or(f64::INFINITY, |best| log_likelihood - best.log_likelihood);
-        let maximised = Maximised::of(evidence)?;
-        let plain = Arc::new(self.coordinates.bounded(maximised.parameters().clone()));
+    fn advance(&mut self, evidence: &Latent, objective: f64) -> Result<Step> {
+        let gain = self.best.as_ref().map_or(f64::INFINITY, |best| objective - best.objective);
+        let maximised = Maximised::of(evidence, self.prior)?;
+        let plain = self.coordinates.bounded(maximised.parameters().clone());
+        let plain = Arc::new(plain.with_spread(maximised.parameters().spread().cloned()));
         let (point, image) = (self.coordinates.of(&self.current), self.coordinates.of(&plain));
         let gradient = self.coordinates.gradient(&maximised, &point);
         let slope = |to: &[f64]| -> f64 {
@@ -152,19 +172,33 @@ impl Em {
         let bold = proposed.filter(|to| slope(to) > 0.0);
         // From here to the maximum of a parabola: half of what the slope promises.
         let left = 0.5 * bold.as_deref().map_or(0.0, slope).max(slope(&image));
-        let change = gain.max(left) / evidence.weight();
-        let resolution = ROUNDING * log_likelihood.abs() / evidence.weight();
+        // A gain that is rounding says nothing; the slope is known better than that.
+        let gain = if gain.abs() <= ROUNDING * objective.abs() { 0.0 } else { gain };
+        let change = gain.max(left).max(self.remainder(gain)) / evidence.weight();
         let noiseless = self.current.noise() <= self.floor;
         let gradient_norm = self.coordinates.norm_of_noises(&gradient) * 2.0 / evidence.weight();
         let parameters = Arc::clone(&self.current);
-        self.best = Some(Best { parameters, log_likelihood, change, gradient_norm });
+        let survivors = self.prior.survivors(&parameters, evidence.weight());
+        let driven_out = survivors.is_some();
+        self.best = Some(Best { parameters, objective, gain, change, gradient_norm, survivors });
         self.current = match &bold {
-            Some(to) => Arc::new(self.coordinates.parameters(to)),
+            Some(to) => Arc::new(self.at(to, &plain)),
             None => Arc::clone(&plain),
         };
         self.bold = bold.map(|to| Bold { slope: slope(&to), from: point.clone(), to, method, plain });
-        let converged = noiseless || change <= self.tolerance.max(resolution);
-        Ok(Step { objective: log_likelihood, change, converged })
+        let converged = noiseless || driven_out || change <= self.tolerance;
+        Ok(Step { objective, change, converged })
+    }
+
+    /// What gains that go on falling as they do add up to, where nothing but plain steps is made.
+    fn remainder(&self, gain: f64) -> f64 {
+        match &self.best {
+            Some(best) if self.prior == Prior::Relevance => {
+                let rate = (gain / best.gain).clamp(0.0, 1.0);
+                if rate < 1.0 { gain * rate / (1.0 - rate) } else { f64::INFINITY }
+            }
+            _ => 0.0,
+        }
     }
 
     fn propose(
@@ -174,6 +208,9 @@ impl Em {
         gradient: &[f64],
         maximised: &Maximised<'_>,
     ) -> Result<Option<Vec<f64>>> {
+        if self.prior == Prior::Relevance {
+            return Ok(None); // towards a column of 0 the density has no limit: bold steps would go there
+        }
         self.newton.observe(point, gradient);
         let at = &self.coordinates;
         let mut bold = match self.method {
@@ -198,21 +235,44 @@ impl Algorithm for Em {
     }
 
     fn update(&mut self, evidence: Latent) -> Result<Step> {
+        let objective = self.prior.objective(&evidence);
         if let (Some(bold), Some(best)) = (self.bold.take(), &self.best) {
-            let loss = best.log_likelihood - evidence.log_likelihood();
-            if loss > 0.0 {
-                let step = Step { objective: best.log_likelihood, change: best.change, converged: false };
+            let loss = best.objective - objective;
+            if loss > ROUNDING * objective.abs() {
+                let step = Step { objective: best.objective, change: best.change, converged: false };
                 self.step_back(bold, loss);
                 return Ok(step);
             }
         }
-        self.advance(&evidence)
+        self.advance(&evidence, objective)
     }
 
     fn finish(self) -> Result<Optimum> {
-        let Best { parameters, log_likelihood, gradient_norm, .. } = self.best.ok_or(Error::Interrupted)?;
+        let Best { parameters, objective, gradient_norm, survivors, .. } =
+            self.best.ok_or(Error::Interrupted)?;
         let noiseless = parameters.noise() <= self.floor;
-        let log_likelihood = if noiseless { f64::INFINITY } else { log_likelihood };
-        Ok(Optimum { parameters, log_likelihood, noiseless, gradient_norm })
+        let objective = if noiseless { f64::INFINITY } else { objective };
+        Ok(Optimum { parameters, objective, survivors, noiseless, gradient_norm })
+    }
+}
+
+/// [`Em`] under a prior, where what rises is not a likelihood.
+pub(crate) struct Bayes(pub(crate) Em);
+
+impl Algorithm for Bayes {
+    const MEASURE: &'static str = "objective";
+    type Evidence = Latent;
+    type Output = Optimum;
+
+    fn evidence(&self) -> Latent {
+        self.0.evidence()
+    }
+
+    fn update(&mut self, evidence: Latent) -> Result<Step> {
+        self.0.update(evidence)
+    }
+
+    fn finish(self) -> Result<Optimum> {
+        self.0.finish()
     }
 }

@@ -2,8 +2,10 @@
 //!
 //! Each feature is regressed on (z, 1) over the rows that have it, which re-estimates the mean too \[TB99, IR10\]. Then z,
 //! whose mean and covariance over the rows have drifted from 0 and I, is standardised and the change given to μ and W
-//! \[LRW98\]: $\mu \leftarrow \mu + W \bar z$, $W \leftarrow W V^{1/2}$.
+//! \[LRW98\]: $\mu \leftarrow \mu + W \bar z$, $W \leftarrow W V^{1/2}$. A [`Prior`] adds to the diagonal of the normal equations;
+//! where W keeps a distribution, its covariance is what they are the precision of.
 
+use super::prior::{Prior, carried};
 use crate::error::{Error, Result};
 use crate::evidence::{Latent, LatentParameters, Units};
 use crate::linalg::{Lanes, Mat, MatRef, packed, packed_len, product, symmetric_eigen};
@@ -40,7 +42,7 @@ const LANES: usize = 64;
 /// # Errors
 /// When a decomposition fails, or there are no rows.
 pub fn em_step(evidence: &Latent) -> Result<LatentParameters> {
-    Maximised::of(evidence).map(|m| m.parameters)
+    Maximised::of(evidence, Prior::Flat).map(|m| m.parameters)
 }
 
 /// The maximisation step, and the slope of the likelihood where it started.
@@ -49,6 +51,7 @@ pub(super) struct Maximised<'a> {
     parameters: LatentParameters,
     residual: Mat<f64>, // Σ w E[(x − μ − Wz)(z, 1)] (q + 1 × p): the noise times the gradient
     noises: Vec<Rest>,  // one for all features, or one for each
+    ridge: Vec<f64>,    // the noise times the precision of the prior (q + 1)
 }
 
 /// What the cells that share a noise variance say about it.
@@ -58,22 +61,27 @@ struct Rest {
 }
 
 impl<'a> Maximised<'a> {
-    pub(super) fn of(evidence: &'a Latent) -> Result<Self> {
+    pub(super) fn of(evidence: &'a Latent, prior: Prior) -> Result<Self> {
         if evidence.weight() == 0.0 {
             return Err(Error::NoRows);
         }
-        let residual = residual(evidence);
-        let step = normal_equations(evidence, residual.as_ref()); // (q + 1 × p)
+        let ridge = prior.ridge(evidence.parameters());
+        let residual = residual(evidence, &ridge);
+        let step = normal_equations(evidence, &ridge, residual.as_ref()); // (q + 1 × p)
+        let spread = (prior == Prior::Averaged).then(|| covariances(evidence, &ridge));
         let each = step.col_iter().zip(residual.col_iter());
         let reductions = each.map(|(s, r)| s.iter().zip(r.iter()).map(|(s, r)| s * r).sum::<f64>());
         let (noises, reductions) = match evidence.parameters().units() {
-            Units::Common(_) => (vec![Rest::of_all(evidence)], vec![reductions.sum()]),
+            Units::Common(_) => {
+                let added = prior_squares(evidence, &ridge, step.as_ref(), spread.as_ref());
+                (vec![Rest::of_all(evidence)], vec![reductions.sum::<f64>() - added])
+            }
             Units::OfNoise(_) => (Rest::of_each(evidence, residual.as_ref()), reductions.collect()),
         };
         let after: Vec<f64> =
             noises.iter().zip(&reductions).map(|(rest, r)| rest.variance_after(*r)).collect();
-        let parameters = standardise(evidence, step.as_ref(), &after)?;
-        Ok(Self { evidence, parameters, residual, noises })
+        let parameters = standardise(evidence, prior, step.as_ref(), &after, spread)?;
+        Ok(Self { evidence, parameters, residual, noises, ridge })
     }
 
     /// Where the step begins.
@@ -99,7 +107,8 @@ impl<'a> Maximised<'a> {
         let noise = self.start().noise();
         let (size, p) = (self.residual.nrows(), self.residual.ncols());
         let (features, noises) = gradient.split_at(size * p);
-        let solved = normal_equations(self.evidence, MatRef::from_column_major_slice(features, size, p));
+        let right = MatRef::from_column_major_slice(features, size, p);
+        let solved = normal_equations(self.evidence, &self.ridge, right);
         let features = solved.col_iter().flat_map(|c| c.iter().map(|x| x * noise));
         features.chain(noises.iter().zip(&self.noises).map(|(g, rest)| g / (0.5 * rest.cells))).collect()
     }
@@ -143,8 +152,9 @@ impl Rest {
     }
 }
 
-/// Σ w E[(x − μ − Wz)(z, 1)] of each feature: what the normal equations of the step have on their right (q + 1 × p).
-fn residual(evidence: &Latent) -> Mat<f64> {
+/// Σ w E[(x − μ − Wz)(z, 1)] of each feature, less what the prior takes off: what the normal equations of the step have on their right
+/// (q + 1 × p).
+fn residual(evidence: &Latent, ridge: &[f64]) -> Mat<f64> {
     let w = evidence.parameters().loadings_transposed();
     let q = w.nrows();
     let mut out = evidence.cross.clone();
@@ -153,39 +163,95 @@ fn residual(evidence: &Latent) -> Mat<f64> {
         for (i, out) in out.iter_mut().enumerate() {
             let entry = |k: usize| second[packed(i.max(k), i.min(k))];
             *out -= (0..q).map(|k| entry(k) * w[k]).sum::<f64>();
+            if i < q {
+                *out -= ridge[i] * w[i];
+            }
         }
     }
     out
 }
 
-/// Solves each feature's normal equations (q + 1 × p).
-fn normal_equations(evidence: &Latent, right: MatRef<'_, f64>) -> Mat<f64> {
-    let (size, p) = (right.nrows(), right.ncols());
-    let mut out = Mat::zeros(size, p);
+/// Calls `f` with the factors of the normal equations of some features and the first of them.
+fn for_each_factor(evidence: &Latent, ridge: &[f64], mut f: impl FnMut(usize, &Lanes)) {
+    let (size, p) = (ridge.len(), evidence.second.ncols());
     for first in (0..p).step_by(LANES) {
         let lanes = LANES.min(p - first);
-        let matrices = Mat::from_fn(lanes, packed_len(size), |l, k| evidence.second[(k, first + l)]);
-        let mut step = Mat::from_fn(lanes, size, |l, i| right[(i, first + l)]);
-        Lanes::new(matrices, size, 0.0).solve(&mut step);
-        out.as_mut().subcols_mut(first, lanes).copy_from(step.transpose());
+        let mut matrices = Mat::from_fn(lanes, packed_len(size), |l, k| evidence.second[(k, first + l)]);
+        for (i, ridge) in ridge.iter().enumerate() {
+            matrices.col_as_slice_mut(packed(i, i)).iter_mut().for_each(|x| *x += ridge);
+        }
+        f(first, &Lanes::new(matrices, size, 0.0));
     }
+}
+
+/// Solves each feature's normal equations (q + 1 × p).
+fn normal_equations(evidence: &Latent, ridge: &[f64], right: MatRef<'_, f64>) -> Mat<f64> {
+    let (size, p) = (right.nrows(), right.ncols());
+    let mut out = Mat::zeros(size, p);
+    for_each_factor(evidence, ridge, |first, factors| {
+        let lanes = factors.lanes();
+        let mut step = Mat::from_fn(lanes, size, |l, i| right[(i, first + l)]);
+        factors.solve(&mut step);
+        out.as_mut().subcols_mut(first, lanes).copy_from(step.transpose());
+    });
     out
 }
 
+/// The covariance of (wⱼ, μⱼ) of each feature: the noise times the inverse of its normal equations, packed.
+fn covariances(evidence: &Latent, ridge: &[f64]) -> Mat<f64> {
+    let mut out = Mat::zeros(packed_len(ridge.len()), evidence.second.ncols());
+    for_each_factor(evidence, ridge, |first, factors| {
+        let inverse = factors.inverse(evidence.parameters().noise());
+        out.as_mut().subcols_mut(first, factors.lanes()).copy_from(inverse.transpose());
+    });
+    out
+}
+
+/// By how much a step that a prior holds back, and the uncertainty that it leaves, raise the squares over what the step takes off.
+fn prior_squares(evidence: &Latent, ridge: &[f64], step: MatRef<'_, f64>, spread: Option<&Mat<f64>>) -> f64 {
+    let w = evidence.parameters().loadings_transposed();
+    let held = |i: usize| {
+        let each = step.row(i).iter().zip(w.row(i).iter());
+        ridge[i] * each.map(|(s, w)| s * (2.0 * w + s)).sum::<f64>()
+    };
+    let blur = |spread: Option<&Mat<f64>>| spread.map_or(0.0, |spread| blurred(evidence, spread));
+    let held: f64 = (0..w.nrows()).filter(|i| ridge[*i] > 0.0).map(held).sum();
+    blur(spread) - blur(evidence.parameters().spread()) - held
+}
+
+/// Σ tr(Sⱼ Aⱼ) of packed covariances and the second moments Aⱼ of each feature.
+fn blurred(evidence: &Latent, spread: &Mat<f64>) -> f64 {
+    let size = evidence.parameters().n_latent() + 1;
+    let pairs = (0..size).flat_map(|i| (0..=i).map(move |k| (i, k)));
+    let term = |(i, k): (usize, usize)| {
+        let (s, a) = (spread.row(packed(i, k)), evidence.second.row(packed(i, k)));
+        let sum: f64 = s.iter().zip(a.iter()).map(|(s, a)| s * a).sum();
+        if i == k { sum } else { 2.0 * sum }
+    };
+    pairs.map(term).sum()
+}
+
 /// Takes the step and gives the mean and covariance that z has over the rows to μ and W; the new noises are in units.
-fn standardise(evidence: &Latent, step: MatRef<'_, f64>, noises: &[f64]) -> Result<LatentParameters> {
+fn standardise(
+    evidence: &Latent,
+    prior: Prior,
+    step: MatRef<'_, f64>,
+    noises: &[f64],
+    spread: Option<Mat<f64>>,
+) -> Result<LatentParameters> {
     let start = evidence.parameters();
     let (p, q, units) = (start.n_features(), start.n_latent(), start.units());
-    let (second, weight) = (&evidence.totals.second, evidence.weight());
-    let center: Vec<f64> = (0..q).map(|i| second[packed(q, i)] / weight).collect();
-    let spread = |i: usize, j: usize| second[packed(i.max(j), i.min(j))] / weight - center[i] * center[j];
-    let root = square_root(Mat::from_fn(q, q, spread).as_ref())?;
     let w = Mat::from_fn(q, p, |i, j| start.loadings_transposed()[(i, j)] + step[(i, j)]);
+    let frame = prior.frame(evidence, w.as_ref(), spread.as_ref())?;
+    let center: Vec<f64> = frame.row(q).iter().copied().collect();
     let moved = |j: usize| step[(q, j)] + dot(w.col_as_slice(j), &center);
     let mean = start.mean().iter().enumerate().map(|(j, m)| m + units.of(j) * moved(j)).collect();
-    let w = product(root.as_ref(), w.as_ref());
+    let w = product(frame.as_ref().subrows(0, q), w.as_ref());
     Ok(match units {
-        Units::Common(unit) => LatentParameters::in_units(mean, &w, noises[0], *unit),
+        Units::Common(unit) => {
+            let spread = spread.map(|spread| carried(&spread, frame.as_ref()));
+            LatentParameters::in_units(mean, &w, noises[0], *unit).with_spread(spread)
+        }
         Units::OfNoise(deviations) => {
             let roots: Vec<f64> = noises.iter().map(|v| v.sqrt()).collect();
             let w = Mat::from_fn(q, p, |i, j| w[(i, j)] / roots[j]);
@@ -196,7 +262,7 @@ fn standardise(evidence: &Latent, step: MatRef<'_, f64>, noises: &[f64]) -> Resu
 }
 
 /// The symmetric square root: of all roots the one nearest to I, so that coordinates of z do not turn without need.
-fn square_root(matrix: MatRef<'_, f64>) -> Result<Mat<f64>> {
+pub(super) fn square_root(matrix: MatRef<'_, f64>) -> Result<Mat<f64>> {
     let eigen = symmetric_eigen(matrix)?;
     let roots: Vec<f64> = eigen.values.iter().map(|v| v.max(0.0).sqrt()).collect();
     let scaled = Mat::from_fn(matrix.nrows(), roots.len(), |i, j| eigen.vectors[(i, j)] * roots[j]);

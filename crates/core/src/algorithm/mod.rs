@@ -13,8 +13,10 @@ pub(crate) mod krylov_factor;
 mod maximise;
 pub(crate) mod newton_factor;
 pub(crate) mod online;
+pub(crate) mod prior;
 mod quasi_newton;
 mod refine;
+pub(crate) mod relevance;
 pub(crate) mod start;
 pub(crate) mod svd;
 
@@ -36,7 +38,7 @@ pub enum Components {
     /// All that the data allow: as many as there are directions in which the rows vary, min(n − 1, p) unless the data are
     /// special. Writing a row twice, or giving it weight 2, adds none. With holes, as many as the observed cells can tell from noise.
     All,
-    /// The number of largest evidence by Minka's approximation; needs at least as many rows as features.
+    /// The number of largest evidence by Minka's approximation.
     Evidence,
 }
 
@@ -91,12 +93,10 @@ impl Components {
             }
             Self::Count(q) => Ok(q),
             Self::Fraction(fraction) => Ok(smallest_covering(fraction, &eigenvalues[..possible])),
-            Self::Evidence if rows < features => {
-                let (name, value) = ("the number of rows", rows.to_string());
-                let allowed = "at least the number of features when the evidence is to choose";
-                Err(Error::Parameter { name, value, allowed })
+            Self::Evidence => {
+                let values = without_rounding(rows, features, &eigenvalues[..possible]);
+                Ok(minka::dimension(&values, features, rows as f64))
             }
-            Self::Evidence => Ok(minka::dimension(&without_rounding(rows, eigenvalues), rows as f64)),
         }
     }
 }
@@ -108,8 +108,8 @@ fn rank(rows: usize, features: usize, eigenvalues: &[f64]) -> usize {
 }
 
 /// The eigenvalues with those that are only rounding set to 0.
-fn without_rounding(rows: usize, eigenvalues: &[f64]) -> Vec<f64> {
-    let floor = negligible(rows, eigenvalues.len(), eigenvalues[0]);
+fn without_rounding(rows: usize, features: usize, eigenvalues: &[f64]) -> Vec<f64> {
+    let floor = negligible(rows, features, eigenvalues[0]);
     eigenvalues.iter().map(|v| if *v > floor { *v } else { 0.0 }).collect()
 }
 

@@ -1,12 +1,13 @@
 //! Fits with holes that gain one component after the other, each starting where the last one ended.
 
 use super::Holes;
+use super::incomplete::Begin;
 use crate::algorithm::{Journey, Stop, drive, em};
 use crate::control::Control;
 use crate::data::RowSource;
 use crate::error::{Error, Result};
-use crate::evidence::{Census, LatentParameters};
-use crate::model::{Spectrum, negligible};
+use crate::evidence::LatentParameters;
+use crate::model::Spectrum;
 
 /// Where all components would start, and where those that have joined are now.
 #[derive(Debug, Clone)]
@@ -39,14 +40,13 @@ pub(crate) struct Grown {
 
 impl Growth {
     /// Begins with the first so many components of a start.
-    pub(super) fn new(start: LatentParameters, first: usize, census: &Census) -> Self {
-        let p = start.n_features();
-        let largest = start.loadings_transposed().squared_norm_l2() + start.noise() * p as f64;
+    pub(super) fn new(begin: &Begin, first: usize) -> Self {
+        let Begin { census, parameters, .. } = begin;
         Self {
-            current: start.leading(first),
-            floor: negligible(census.rows(), p, largest),
+            current: parameters.leading(first),
+            floor: begin.floor(),
             rows: (census.rows(), census.weight()),
-            start,
+            start: parameters.clone(),
             tolerance: None,
             max_iterations: usize::MAX,
         }

@@ -7,18 +7,18 @@ use crate::control::Control;
 use crate::data::RowSource;
 use crate::error::{Error, Result};
 use crate::evidence::{AvailableCases, Census, Found, LatentParameters, Margins, Pairwise, Survey, gather};
-use crate::model::Spectrum;
+use crate::model::{Spectrum, negligible};
 
 /// Features for which the covariance of all pairs is worth its time and memory.
 pub(super) const PAIRWISE_FEATURES: usize = 1000;
 /// The same when only observed cells are stored: each pass costs little, the pairs of a row a lot.
 const PAIRWISE_OBSERVED: usize = 256;
 /// Nats per row that may be left to gain.
-const TOLERANCE: f64 = 1e-8;
+pub(super) const TOLERANCE: f64 = 1e-8;
 /// Above this share of missing cells the likelihood has many maxima.
 const MOSTLY_MISSING: f64 = 0.5;
 /// Nats per row left to gain at which the next component joins.
-const STAGE_TOLERANCE: f64 = 1e-4;
+pub(super) const STAGE_TOLERANCE: f64 = 1e-4;
 /// Bytes per pair of features while available cases are collected.
 const PAIR_BYTES: usize = 3 * 8 * 16;
 
@@ -46,11 +46,21 @@ impl Seen {
 }
 
 /// Where EM starts and what is known about the rows then.
-struct Begin {
-    census: Census,
-    unseen_pairs: Option<usize>,
-    parameters: LatentParameters,
-    passes: usize,
+pub(super) struct Begin {
+    pub(super) census: Census,
+    pub(super) unseen_pairs: Option<usize>,
+    pub(super) parameters: LatentParameters,
+    pub(super) passes: usize,
+}
+
+impl Begin {
+    /// Variance, in units of the parameters, below which noise is rounding.
+    pub(super) fn floor(&self) -> f64 {
+        let p = self.parameters.n_features();
+        let largest =
+            self.parameters.loadings_transposed().squared_norm_l2() + self.parameters.noise() * p as f64;
+        negligible(self.census.rows(), p, largest)
+    }
 }
 
 impl<M> Spectral<M> {
@@ -61,23 +71,19 @@ impl<M> Spectral<M> {
         p <= most && PAIR_BYTES.saturating_mul(p * p) <= self.memory
     }
 
-    /// From the rows alone.
-    pub(super) fn fit_incomplete(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Incomplete> {
-        let seen = self.first_look(source, control)?;
-        self.iterate(self.begin_from(seen, source, control)?, source, control)
+    /// Where EM starts, from the rows alone.
+    pub(super) fn begin_incomplete(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Begin> {
+        self.begin_from(self.first_look(source, control)?, source, control)
     }
 
-    /// After a pass that has seen the available cases.
-    pub(super) fn fit_available(
-        &self,
-        cases: AvailableCases,
-        source: &dyn RowSource,
-        control: &Control<'_>,
-    ) -> Result<Incomplete> {
-        self.iterate(self.begin_from(Seen::Pairs(cases), source, control)?, source, control)
+    /// The same after a pass that has seen the available cases.
+    pub(super) fn begin_available(&self, cases: AvailableCases) -> Result<Begin> {
+        let found = start::from_available_cases(&cases, self.components, self.seed)?;
+        let parameters = self.warm(found)?;
+        let AvailableCases { census, unseen_pairs, .. } = cases;
+        Ok(Begin { census, unseen_pairs: Some(unseen_pairs), parameters, passes: 1 })
     }
 
-    /// The first pass.
     fn first_look(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Seen> {
         let p = source.n_features();
         if !self.pairs_fit(source) {
@@ -91,20 +97,13 @@ impl<M> Spectral<M> {
     }
 
     fn begin_from(&self, seen: Seen, source: &dyn RowSource, control: &Control<'_>) -> Result<Begin> {
-        match seen {
-            Seen::Pairs(cases) => {
-                let found = start::from_available_cases(&cases, self.components, self.seed)?;
-                let AvailableCases { census, unseen_pairs, .. } = cases;
-                let (parameters, unseen_pairs) = (self.warm(found)?, Some(unseen_pairs));
-                Ok(Begin { census, unseen_pairs, parameters, passes: 1 })
-            }
-            Seen::Features(census, margins) => {
-                let features = (&census, &margins);
-                let (found, passes) =
-                    start::from_filled_rows(source, features, self.components, self.seed, control)?;
-                Ok(Begin { parameters: self.warm(found)?, census, unseen_pairs: None, passes: passes + 1 })
-            }
-        }
+        let (census, margins) = match seen {
+            Seen::Pairs(cases) => return self.begin_available(cases),
+            Seen::Features(census, margins) => (census, margins),
+        };
+        let (found, passes) =
+            start::from_filled_rows(source, (&census, &margins), self.components, self.seed, control)?;
+        Ok(Begin { census, unseen_pairs: None, parameters: self.warm(found)?, passes: passes + 1 })
     }
 
     /// The given model as the start, when there is one.
@@ -126,14 +125,20 @@ impl<M> Spectral<M> {
         Ok(LatentParameters::in_units(model.mean().to_vec(), &loadings, noise / (unit * unit), unit))
     }
 
-    fn iterate(&self, begin: Begin, source: &dyn RowSource, control: &Control<'_>) -> Result<Incomplete> {
-        let Begin { census, unseen_pairs, parameters, passes } = begin;
+    /// To the maximum of the likelihood.
+    pub(super) fn iterate(
+        &self,
+        begin: Begin,
+        source: &dyn RowSource,
+        control: &Control<'_>,
+    ) -> Result<Incomplete> {
+        let (found, mut journey) = self.climb(&begin, source, control)?;
+        journey.passes += begin.passes;
+        let Begin { census, unseen_pairs, parameters, .. } = begin;
         let (p, q) = (parameters.n_features(), parameters.n_latent());
-        let (found, mut journey) = self.climb(&parameters, &census, source, control)?;
-        journey.passes += passes;
         let spectrum = found.spectrum((census.rows(), census.weight()))?;
         let holes = Holes::new(&census, unseen_pairs);
-        Ok(Incomplete { spectrum, journey, plan: self.plan_of(&holes, q, p), holes })
+        Ok(Incomplete { spectrum, journey, plan: plan_of(&holes, q, p), holes })
     }
 
     /// To the maximum near the start; where most cells are missing, one component after the other.
@@ -143,15 +148,14 @@ impl<M> Spectral<M> {
     /// nats lower. It takes twice the passes, most of them of the smaller fits on the way, which cost less.
     fn climb(
         &self,
-        start: &LatentParameters,
-        census: &Census,
+        begin: &Begin,
         source: &dyn RowSource,
         control: &Control<'_>,
     ) -> Result<(em::Optimum, Journey)> {
         let tolerance = self.tolerance.unwrap_or(TOLERANCE);
-        let grow = self.start.is_none() && Holes::new(census, None).share() > MOSTLY_MISSING;
-        let first = if grow { 1 } else { start.n_latent() };
-        let mut growth = Growth::new(start.clone(), first, census).within(None, self.max_iterations);
+        let grow = self.start.is_none() && Holes::new(&begin.census, None).share() > MOSTLY_MISSING;
+        let first = if grow { 1 } else { begin.parameters.n_latent() };
+        let mut growth = Growth::new(begin, first).within(None, self.max_iterations);
         let mut passes = 0;
         loop {
             let last = growth.is_whole();
@@ -165,16 +169,6 @@ impl<M> Spectral<M> {
             growth.join(&found);
         }
     }
-
-    fn plan_of(&self, holes: &Holes, q: usize, p: usize) -> Plan {
-        let reason = match holes.missing {
-            0 => "asked for".into(),
-            1 => "1 cell is missing".into(),
-            missing => format!("{missing} cells are missing"),
-        };
-        let pairs = if p <= PAIRWISE_FEATURES { PAIR_BYTES * p * p } else { 0 };
-        Plan { solver: Solver::Em, reason, memory: pairs.max(16 * 8 * p * (q + 1) * (q + 4) / 2) }
-    }
 }
 
 impl Ppca {
@@ -186,8 +180,19 @@ impl Ppca {
         let q = self.components.count().map_or(possible, |asked| asked.min(possible));
         let mut limited = self.clone();
         limited.components = Components::Count(q);
-        let Begin { census, unseen_pairs, parameters, .. } = limited.begin_from(seen, source, control)?;
-        let growth = Growth::new(parameters, 1, &census).within(self.tolerance, self.max_iterations);
-        Ok((growth, Outlook { holes: Holes::new(&census, unseen_pairs), possible }))
+        let begin = limited.begin_from(seen, source, control)?;
+        let growth = Growth::new(&begin, 1).within(self.tolerance, self.max_iterations);
+        Ok((growth, Outlook { holes: Holes::new(&begin.census, begin.unseen_pairs), possible }))
     }
+}
+
+/// Why EM, and what it holds in memory.
+pub(super) fn plan_of(holes: &Holes, q: usize, p: usize) -> Plan {
+    let reason = match holes.missing {
+        0 => "asked for".into(),
+        1 => "1 cell is missing".into(),
+        missing => format!("{missing} cells are missing"),
+    };
+    let pairs = if p <= PAIRWISE_FEATURES { PAIR_BYTES * p * p } else { 0 };
+    Plan { solver: Solver::Em, reason, memory: pairs.max(16 * 8 * p * (q + 1) * (q + 4) / 2) }
 }

@@ -1,5 +1,6 @@
 //! The front doors: options, checked into a plan, run by an algorithm, giving a model and a report.
 
+mod bayesian;
 mod factor;
 mod growth;
 mod incomplete;
@@ -9,6 +10,7 @@ mod report;
 mod spectral;
 mod turn;
 
+pub use bayesian::{BayesMethod, BayesReport, BayesianPca};
 pub use factor::{FactorAnalysis, FactorFit, FactorSolver, most_factors, standard_errors};
 pub(crate) use growth::{Grown, Growth, Outlook};
 pub use online::{Batch, Online, Tally};

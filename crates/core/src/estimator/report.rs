@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Plan;
+use super::{BayesReport, Plan};
 use crate::algorithm::{Journey, Stop};
 use crate::assess::Assessment;
 use crate::data::counted_rows;
@@ -44,6 +44,9 @@ pub struct Report {
     /// What factor analysis has to say besides; `None` for other models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub factor: Option<FactorReport>,
+    /// What Bayesian PCA has to say besides; `None` for other models.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bayes: Option<BayesReport>,
     /// How the loadings were turned, in the fit or afterwards, whatever the model; `None` when they were not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotation: Option<RotationReport>,
@@ -170,6 +173,7 @@ impl Report {
             total_variance: spectrum.total_variance(),
             holes: None,
             factor: None,
+            bayes: None,
             rotation: None,
             stop: journey.stop,
             passes: journey.passes,

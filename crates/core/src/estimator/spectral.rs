@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::time::Instant;
 
-use super::incomplete::Incomplete;
+use super::incomplete::{Begin, Incomplete};
 use super::{Fit, Holes, Plan, Report, Request, Solver, choose, with_threads};
 use crate::algorithm::{Components, Journey, Stop, dual, eigen, krylov, svd};
 use crate::control::Control;
@@ -69,7 +69,7 @@ pub struct Spectral<M> {
     pub(super) max_iterations: usize,
     pub(super) seed: u64,
     pub(super) start: Option<LinearGaussian>,
-    threads: Option<usize>,
+    pub(super) threads: Option<usize>,
     model: PhantomData<fn() -> M>,
 }
 
@@ -186,6 +186,18 @@ impl<M: FromSpectrum> Spectral<M> {
             return without_components(self.with_one().run(source, control)?);
         }
         let started = Instant::now();
+        let solved = match self.look_at(source, control)? {
+            Looked::Complete(solved) => Ok(solved),
+            Looked::Incomplete(begin) => self.iterate(begin, source, control).map(Solved::from),
+        };
+        finish(solved.map_err(|e| e.named(source.feature_names()))?, started)
+    }
+}
+
+impl<M> Spectral<M> {
+    /// Complete rows are solved in closed form; of rows with holes it shows where EM starts. Which it is shows when a pass meets the
+    /// first hole.
+    pub(super) fn look_at(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Looked> {
         self.components.check()?;
         control.check()?; // whole-matrix solvers do not ask again
         let p = source.n_features();
@@ -199,30 +211,29 @@ impl<M: FromSpectrum> Spectral<M> {
         let seen_in_part = self.solver == Solver::Auto && source.observed_only();
         let asked = if seen_in_part { Solver::Em } else { self.solver };
         let plan = choose(asked, &self.request(source))?;
-        let solved = self.solve_any(plan, source, control).map_err(|e| e.named(source.feature_names()))?;
-        finish(solved, started)
+        self.look_with(plan, source, control).map_err(|e| e.named(source.feature_names()))
     }
 
-    /// Complete rows in closed form, rows with holes by EM; which it is shows when a pass meets the first hole.
-    fn solve_any(&self, plan: Plan, source: &dyn RowSource, control: &Control<'_>) -> Result<Solved> {
+    fn look_with(&self, plan: Plan, source: &dyn RowSource, control: &Control<'_>) -> Result<Looked> {
         if plan.solver == Solver::Em {
-            return self.fit_incomplete(source, control).map(Solved::from);
+            return self.begin_incomplete(source, control).map(Looked::Incomplete);
         }
         if self.solver == Solver::Auto && plan.solver == Solver::Eigen && self.pairs_fit(source) {
             let p = source.n_features();
             return match gather(source, || Pairwise::empty(p), control)?.finish()? {
                 Found::Complete(moments) => {
                     let (spectrum, journey) = self.solve_moments(&moments, source, control)?;
-                    Ok(Solved { plan, spectrum, journey, holes: None })
+                    Ok(Looked::Complete(Solved { plan, spectrum, journey, holes: None }))
                 }
-                Found::Incomplete(cases) => self.fit_available(cases, source, control).map(Solved::from),
+                Found::Incomplete(cases) => self.begin_available(cases).map(Looked::Incomplete),
             };
         }
         match self.solve(plan.solver, source, control) {
             Err(Error::Hole { .. }) if self.solver == Solver::Auto => {
-                self.fit_incomplete(source, control).map(Solved::from)
+                self.begin_incomplete(source, control).map(Looked::Incomplete)
             }
-            other => other.map(|(spectrum, journey)| Solved { plan, spectrum, journey, holes: None }),
+            other => other
+                .map(|(spectrum, journey)| Looked::Complete(Solved { plan, spectrum, journey, holes: None })),
         }
     }
 
@@ -295,18 +306,26 @@ fn without_components<M: FromSpectrum>(fit: Fit<M>) -> Result<Fit<M>> {
         let (name, value) = ("the number of components", "0".into());
         return Err(Error::Parameter { name, value, allowed: "at least 1 when rows have holes" });
     }
-    let spectrum = fit.spectrum.without_directions();
+    let spectrum = fit.spectrum.leading(0);
     let ll = spectrum.log_likelihood();
     let report = Report { components: 0, log_likelihood: ll.is_finite().then_some(ll), ..fit.report };
     Ok(Fit { model: M::from_spectrum(&spectrum)?, spectrum, report })
 }
 
+/// What a look at the rows gives.
+pub(super) enum Looked {
+    /// None has a hole, and this is their spectrum.
+    Complete(Solved),
+    /// Where an iteration starts.
+    Incomplete(Begin),
+}
+
 /// A spectrum with the way it was found.
-struct Solved {
-    plan: Plan,
-    spectrum: Spectrum,
-    journey: Option<Journey>,
-    holes: Option<Holes>,
+pub(super) struct Solved {
+    pub(super) plan: Plan,
+    pub(super) spectrum: Spectrum,
+    pub(super) journey: Option<Journey>,
+    pub(super) holes: Option<Holes>,
 }
 
 impl From<Incomplete> for Solved {

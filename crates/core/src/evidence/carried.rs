@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::latent::{Latent, LatentParameters, Units};
+use super::latent::Latent;
 use super::moments::Moments;
+use super::parameters::{LatentParameters, Units};
 use crate::error::Result;
 use crate::linalg::{Cholesky, Mat, MatRef, packed, packed_len, product, symmetric_eigen};
 

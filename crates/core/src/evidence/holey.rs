@@ -41,6 +41,8 @@ pub(crate) trait HoleyRows {
     fn observed(&self) -> &[usize];
     /// Sums of one number per feature over the features of each pattern.
     fn sums(&self, of: &[f64]) -> Vec<f64>;
+    /// The same of m numbers per feature (m × p): (patterns × m).
+    fn sums_of(&self, of: &Mat<f64>) -> Mat<f64>;
     /// Σ aⱼaⱼᵀ over the features of each pattern, packed (patterns × q(q+1)/2).
     fn grams(&self, loadings: &FeatureLoadings) -> Mat<f64>;
     /// Σ aⱼeⱼ over the features of each row (rows × q).

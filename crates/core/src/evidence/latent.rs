@@ -5,6 +5,10 @@
 //! mean $z_i = M_i^{-1} \sum_{j \in O_i} w_j (x_{ij} - \mu_j)$ and covariance $C_i = \sigma^2 M_i^{-1}$. All $M_i$ are one product
 //! of the 0/1 mask with the packed $w_j w_j^\top$, and what a feature needs of its rows is one product of the mask with the
 //! packed second moments of $(z_i, 1)$. Factor analysis is the same with each feature divided by the deviation of its noise.
+//!
+//! Where W and μ are known as a distribution only (variational Bayes), $w_j w_j^\top$ is its expectation, which adds a
+//! covariance to the product of the means; what is then called the likelihood is the bound of \[IR10\] without the terms that
+//! no row is in.
 
 use std::f64::consts::TAU;
 use std::sync::Arc;
@@ -12,150 +16,17 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Accumulator;
-use super::holey::{FeatureLoadings, HoleyRows};
+use super::holey::HoleyRows;
 use super::listed::ListedRows;
 use super::masked::for_each_masked;
 use super::moments::check_features;
+use super::parameters::{LatentParameters, Units};
 use crate::data::{Cells, Chunk, ObservedRows, Real, with_view};
 use crate::error::{Error, Result};
 use crate::linalg::{Lanes, Mat, MatRef, packed, packed_len};
 
 /// Rows of observed cells that are worked on together.
 const LANES: usize = 64;
-
-/// The parameters that evidence is collected for: μ, W and the variance of the noise, one for all features (PPCA) or one for
-/// each (factor analysis).
-#[derive(Debug, Clone, PartialEq)]
-pub struct LatentParameters {
-    mean: Vec<f64>,
-    loadings: FeatureLoadings, // in units
-    noise: f64,                // in units
-    units: Units,
-}
-
-/// What deviations and loadings of a feature are divided by, so that the noise is the same for all.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Units {
-    /// A power of two, which rounds nothing.
-    Common(f64),
-    /// The deviation of its own noise.
-    OfNoise(Vec<f64>),
-}
-
-impl Units {
-    pub(crate) fn of(&self, feature: usize) -> f64 {
-        match self {
-            Self::Common(unit) => *unit,
-            Self::OfNoise(deviations) => deviations[feature],
-        }
-    }
-}
-
-impl LatentParameters {
-    /// μ (p), W (p × q) and σ² > 0.
-    ///
-    /// # Errors
-    /// When shapes disagree or a number is not finite or not positive.
-    pub fn new(mean: Vec<f64>, loadings: MatRef<'_, f64>, noise: f64) -> Result<Self> {
-        check(&mean, loadings, &[noise])?;
-        Ok(Self::in_units(mean, &loadings.transpose().to_owned(), noise, 1.0))
-    }
-
-    /// μ (p), W (p × q) and ψ > 0 (p), a noise variance for each feature.
-    ///
-    /// # Errors
-    /// As [`new`](Self::new).
-    pub fn with_noises(mean: Vec<f64>, loadings: MatRef<'_, f64>, noises: &[f64]) -> Result<Self> {
-        let (expected, found) = (mean.len(), noises.len());
-        if expected != found {
-            return Err(Error::Length { what: "noise variances", expected, found });
-        }
-        check(&mean, loadings, noises)?;
-        let deviations: Vec<f64> = noises.iter().map(|v| v.sqrt()).collect();
-        let scaled = Mat::from_fn(loadings.ncols(), found, |i, j| loadings[(j, i)] / deviations[j]);
-        Ok(Self::in_noise(mean, &scaled, deviations))
-    }
-
-    /// One noise for all, with cells, loadings Wᵀ (q × p) and √noise in multiples of a unit, so that squares stay in range; the mean
-    /// is not.
-    pub(crate) fn in_units(mean: Vec<f64>, loadings: &Mat<f64>, noise: f64, unit: f64) -> Self {
-        Self { mean, loadings: FeatureLoadings::new(loadings), noise, units: Units::Common(unit) }
-    }
-
-    /// A noise for each feature, of the given deviations, and loadings Wᵀ (q × p) in multiples of those.
-    pub(crate) fn in_noise(mean: Vec<f64>, loadings: &Mat<f64>, deviations: Vec<f64>) -> Self {
-        Self { mean, loadings: FeatureLoadings::new(loadings), noise: 1.0, units: Units::OfNoise(deviations) }
-    }
-
-    /// The same with the first q components only.
-    pub(crate) fn leading(&self, q: usize) -> Self {
-        let loadings = self.loadings.a.as_ref().subrows(0, q).to_owned();
-        Self { loadings: FeatureLoadings::new(&loadings), ..self.clone() }
-    }
-
-    /// The same with one more component: the one that stands in its place in `other`.
-    pub(crate) fn joined_by(&self, other: &Self) -> Self {
-        let (p, q) = (self.n_features(), self.n_latent());
-        let theirs = |i: usize, j: usize| other.loadings.a[(i, j)] * (other.units.of(j) / self.units.of(j));
-        let entry = |i: usize, j: usize| if i < q { self.loadings.a[(i, j)] } else { theirs(i, j) };
-        Self { loadings: FeatureLoadings::new(&Mat::from_fn(q + 1, p, entry)), ..self.clone() }
-    }
-
-    /// p.
-    pub fn n_features(&self) -> usize {
-        self.mean.len()
-    }
-
-    /// q.
-    pub fn n_latent(&self) -> usize {
-        self.loadings.q()
-    }
-
-    /// μ.
-    pub fn mean(&self) -> &[f64] {
-        &self.mean
-    }
-
-    /// Wᵀ (q × p), in units.
-    pub(crate) fn loadings_transposed(&self) -> MatRef<'_, f64> {
-        self.loadings.a.as_ref()
-    }
-
-    /// W (p × q).
-    pub fn loadings(&self) -> Mat<f64> {
-        Mat::from_fn(self.n_features(), self.n_latent(), |i, j| self.loadings.a[(j, i)] * self.units.of(i))
-    }
-
-    /// Variance of the noise of a feature.
-    pub fn noise_variance(&self, feature: usize) -> f64 {
-        self.noise * self.units.of(feature).powi(2)
-    }
-
-    /// Variance of the noise of any feature, in units.
-    pub(crate) fn noise(&self) -> f64 {
-        self.noise
-    }
-
-    /// What cells are divided by.
-    pub(crate) fn units(&self) -> &Units {
-        &self.units
-    }
-}
-
-fn check(mean: &[f64], loadings: MatRef<'_, f64>, noises: &[f64]) -> Result<()> {
-    let (expected, found) = (mean.len(), loadings.nrows());
-    if expected != found {
-        return Err(Error::Length { what: "rows of the loadings", expected, found });
-    }
-    let finite = loadings.col_iter().all(|c| c.iter().all(|x| x.is_finite()));
-    let bad = noises.iter().find(|v| !(**v > 0.0 && v.is_finite()));
-    if bad.is_none() && finite && mean.iter().all(|m| m.is_finite()) {
-        return Ok(());
-    }
-    let (name, value) =
-        ("the start of an iteration", format!("noise variance {}", bad.unwrap_or(&noises[0])));
-    Err(Error::Parameter { name, value, allowed: "finite, with a positive noise variance" })
-}
 
 /// Sums over weighted rows with holes, for given parameters.
 ///
@@ -271,10 +142,18 @@ impl Latent {
     /// The expectation step of some rows.
     fn add(&mut self, parameters: &LatentParameters, rows: &impl HoleyRows, weights: &[f64]) {
         let (q, noise, loadings) = (parameters.n_latent(), parameters.noise, &parameters.loadings);
-        let factors = Lanes::new(rows.grams(loadings), q, noise); // of each pattern
-        let z = factors.solved(rows.pattern(), &rows.projections(loadings)); // (rows × q)
+        let (mut grams, mut projections) = (rows.grams(loadings), rows.projections(loadings));
+        let blur = parameters.spread.as_ref().map(|spread| Blur::new(rows, spread, q));
+        if let Some(blur) = &blur {
+            blur.add_to(&mut grams, &mut projections);
+        }
+        let factors = Lanes::new(grams, q, noise); // of each pattern
+        let z = factors.solved(rows.pattern(), &projections); // (rows × q)
         let covariance = factors.inverse(noise);
-        let squares = rows.squared_residuals(loadings, &z, None);
+        let mut squares = rows.squared_residuals(loadings, &z, None);
+        if let Some(blur) = &blur {
+            blur.add_squares(&z, &mut squares);
+        }
         let of_pattern =
             self.totals.add(parameters, rows, weights, (&factors.log_det(), &covariance), (&z, &squares));
         // w (z, 1) of each row (rows × q + 1), and Σ w E[(z, 1)(z, 1)ᵀ] of each pattern (patterns × packed)
@@ -287,6 +166,43 @@ impl Latent {
         rows.scatter_deviations(first.as_ref(), &mut self.cross);
         if matches!(parameters.units, Units::OfNoise(_)) {
             rows.scatter_squares(weights, &mut self.squares);
+        }
+    }
+}
+
+/// What the uncertainty of (wⱼ, μⱼ) adds over the features of each pattern (patterns × (q+1)(q+2)/2).
+struct Blur<'a> {
+    sums: Mat<f64>,
+    pattern: &'a [usize],
+    q: usize,
+}
+
+impl<'a> Blur<'a> {
+    fn new(rows: &'a impl HoleyRows, spread: &Mat<f64>, q: usize) -> Self {
+        Self { sums: rows.sums_of(spread), pattern: rows.pattern(), q }
+    }
+
+    /// E[wⱼwⱼᵀ] instead of E[wⱼ]E[wⱼ]ᵀ, and E[wⱼ(xⱼ − μⱼ)] instead of the product of the means.
+    fn add_to(&self, grams: &mut Mat<f64>, projections: &mut Mat<f64>) {
+        for k in 0..packed_len(self.q) {
+            let from = self.sums.col_as_slice(k);
+            grams.col_as_slice_mut(k).iter_mut().zip(from).for_each(|(g, b)| *g += b);
+        }
+        for i in 0..self.q {
+            let from = self.sums.col_as_slice(packed(self.q, i));
+            let to = projections.col_as_slice_mut(i);
+            to.iter_mut().zip(self.pattern).for_each(|(p, pattern)| *p -= from[*pattern]);
+        }
+    }
+
+    /// Σ (z, 1)ᵀ S (z, 1) over the features of each row.
+    fn add_squares(&self, z: &Mat<f64>, squares: &mut [f64]) {
+        let last = |i: usize, row: usize| if i < self.q { z[(row, i)] } else { 1.0 };
+        for (i, k) in (0..=self.q).flat_map(|i| (0..=i).map(move |k| (i, k))) {
+            let (from, twice) = (self.sums.col_as_slice(packed(i, k)), if i == k { 1.0 } else { 2.0 });
+            for (row, (square, pattern)) in squares.iter_mut().zip(self.pattern).enumerate() {
+                *square += twice * from[*pattern] * last(i, row) * last(k, row);
+            }
         }
     }
 }

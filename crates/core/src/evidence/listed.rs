@@ -70,6 +70,13 @@ impl HoleyRows for ListedRows<'_> {
         self.firsts.iter().map(|i| sum(self.columns[*i])).collect()
     }
 
+    fn sums_of(&self, of: &Mat<f64>) -> Mat<f64> {
+        gather(self.firsts.len(), of.nrows(), |sum, i| {
+            let columns = self.columns[self.firsts[i]];
+            columns.iter().for_each(|j| add(sum, 1.0, of.col_as_slice(*j as usize)));
+        })
+    }
+
     fn grams(&self, loadings: &FeatureLoadings) -> Mat<f64> {
         let add = |sum: &mut [f64], i: usize| add_products(sum, loadings, self.columns[self.firsts[i]]);
         gather(self.firsts.len(), packed_len(loadings.q()), add)

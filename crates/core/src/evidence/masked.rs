@@ -107,9 +107,13 @@ impl HoleyRows for MaskedBlock {
         (0..self.observed.len()).map(sum).collect()
     }
 
+    fn sums_of(&self, of: &Mat<f64>) -> Mat<f64> {
+        transposed_product(self.mask(), of.as_ref())
+    }
+
     fn grams(&self, loadings: &FeatureLoadings) -> Mat<f64> {
         if let Some(pairs) = &loadings.pairs {
-            return transposed_product(self.mask(), pairs.as_ref());
+            return self.sums_of(pairs);
         }
         // Too many products to keep: each feature's is made when it is needed.
         let mut out = Mat::zeros(self.observed.len(), packed_len(loadings.q()));

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::{Factors, Imputed, LinearGaussian, Predicted, PrincipalComponents, Reconstruction, Scores};
+use super::{
+    Factors, Imputed, LinearGaussian, Predicted, Predictive, PrincipalComponents, Reconstruction, Scores,
+};
 use crate::data::{Observed, Rows};
 use crate::error::Result;
 use crate::linalg::Mat;
@@ -17,6 +19,8 @@ pub enum Model {
     Pca(PrincipalComponents),
     /// Factor analysis, or the loadings of PPCA turned.
     Fa(Factors),
+    /// Bayesian PCA.
+    Bpca(Predictive),
 }
 
 impl From<LinearGaussian> for Model {
@@ -37,13 +41,20 @@ impl From<Factors> for Model {
     }
 }
 
+impl From<Predictive> for Model {
+    fn from(model: Predictive) -> Self {
+        Self::Bpca(model)
+    }
+}
+
 impl Model {
-    /// As people type it: `ppca`, `pca`, `fa`.
+    /// As people type it: `ppca`, `pca`, `fa`, `bpca`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Ppca(_) => "ppca",
             Self::Pca(_) => "pca",
             Self::Fa(_) => "fa",
+            Self::Bpca(_) => "bpca",
         }
     }
 
@@ -53,6 +64,7 @@ impl Model {
             Self::Ppca(m) => m.mean(),
             Self::Pca(m) => m.mean(),
             Self::Fa(m) => m.mean(),
+            Self::Bpca(m) => m.mean(),
         }
     }
 
@@ -67,6 +79,7 @@ impl Model {
             Self::Ppca(m) => m.n_latent(),
             Self::Pca(m) => m.n_components(),
             Self::Fa(m) => m.n_factors(),
+            Self::Bpca(m) => m.n_latent(),
         }
     }
 
@@ -79,6 +92,7 @@ impl Model {
             Self::Ppca(m) => Ok(Cow::Borrowed(m)),
             Self::Pca(m) => m.gaussian().map(Cow::Owned),
             Self::Fa(m) => Ok(Cow::Borrowed(m.gaussian())),
+            Self::Bpca(m) => Ok(Cow::Borrowed(m.gaussian())),
         }
     }
 
@@ -92,6 +106,7 @@ impl Model {
             Self::Ppca(m) => m.latent_mean(rows),
             Self::Pca(m) => m.project(rows),
             Self::Fa(m) => m.transform(rows, Scores::Regression),
+            Self::Bpca(m) => m.gaussian().latent_mean(rows),
         }
     }
 

@@ -57,7 +57,7 @@ impl Spectrum {
         check_variance(rows, total_variance)?;
         let p = mean.len();
         eigenvalues.truncate(p.min(rows - 1));
-        let floor = negligible(rows, p, eigenvalues[0]);
+        let floor = negligible(rows, p, eigenvalues.first().copied().unwrap_or(total_variance));
         eigenvalues.iter_mut().filter(|v| **v <= floor).for_each(|v| *v = 0.0);
         let rank = eigenvalues.iter().take(vectors.ncols()).filter(|v| **v > 0.0).count();
         complete_basis(&mut vectors, rank);
@@ -90,10 +90,12 @@ impl Spectrum {
         })
     }
 
-    /// The same eigenvalues with no direction kept: all variance is noise.
-    pub(crate) fn without_directions(&self) -> Self {
-        let vectors = Mat::zeros(self.n_features(), 0);
-        Self { vectors, distortion: Some(self.total_variance), log_likelihood: None, ..self.clone() }
+    /// The same eigenvalues with fewer directions kept; with none, all variance is noise.
+    pub(crate) fn leading(&self, q: usize) -> Self {
+        let vectors = self.vectors.as_ref().subcols(0, q).to_owned();
+        let given_up: f64 = self.eigenvalues[q..self.n_components()].iter().sum();
+        let distortion = if q == 0 { self.total_variance } else { self.distortion() + given_up };
+        Self { vectors, distortion: Some(distortion), log_likelihood: None, ..self.clone() }
     }
 
     /// Mean of the rows (p).

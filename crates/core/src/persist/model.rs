@@ -9,7 +9,7 @@ use crate::algorithm::Stop;
 use crate::error::{Error, Result};
 use crate::estimator::{FactorFit, Fit, Plan, Report, Solver};
 use crate::linalg::Mat;
-use crate::model::{Factors, LinearGaussian, Model, Noise, PrincipalComponents};
+use crate::model::{Factors, LinearGaussian, Model, Noise, Predictive, PrincipalComponents, Uncertainty};
 
 /// Names of features that have none.
 fn default_names(p: usize) -> Vec<String> {
@@ -72,6 +72,7 @@ impl SavedModel {
                 Model::Pca(m) => m.variances().to_vec(),
                 Model::Ppca(m) => m.principal_axes()?.1,
                 Model::Fa(m) => along_factors(m),
+                Model::Bpca(m) => m.gaussian().principal_axes()?.1,
             };
             (eigenvalues, (0..p).map(variance).sum())
         };
@@ -86,6 +87,7 @@ impl SavedModel {
             total_variance,
             holes: None,
             factor: None,
+            bayes: None,
             rotation: None,
             stop: Stop::Converged,
             passes: 0,
@@ -130,6 +132,15 @@ impl SavedModel {
                     tensors.insert("turn", Tensor::matrix(turn));
                 }
             }
+            Model::Bpca(m) => {
+                tensors.insert("loadings", Tensor::matrix(m.gaussian().loadings()));
+                tensors.insert("noise_variance", Tensor::vector(&[m.noise_variance()]));
+                tensors.insert("precisions", Tensor::vector(m.precisions()));
+                if let Some(known) = m.uncertainty() {
+                    tensors.insert("loadings_std", Tensor::matrix(&known.loadings));
+                    tensors.insert("mean_std", Tensor::vector(&known.mean));
+                }
+            }
             Model::Pca(m) => {
                 tensors.insert("components", Tensor::matrix(&m.components().transpose().to_owned()));
                 tensors.insert("noise_variance", Tensor::vector(&[m.noise_variance()]));
@@ -157,6 +168,7 @@ impl SavedModel {
                     false => Ok(m),
                 })
                 .map(Model::Fa),
+            "bpca" => predictive(&file, mean, &noise).map(Model::Bpca),
             "pca" => {
                 let components: Mat<f64> = file.matrix("components")?.transpose().to_owned();
                 let q = components.ncols();
@@ -227,4 +239,15 @@ fn gaussian(file: &Container, mean: Vec<f64>, noise: Vec<f64>) -> Result<LinearG
         _ => Noise::Diagonal(noise),
     };
     LinearGaussian::new(mean, file.matrix("loadings")?, noise)
+}
+
+fn predictive(file: &Container, mean: Vec<f64>, noise: &[f64]) -> Result<Predictive> {
+    let [noise] = noise else {
+        return Err(Error::Format("arrays of lengths that do not fit together".into()));
+    };
+    let known = match file.has("loadings_std") {
+        true => Some(Uncertainty { loadings: file.matrix("loadings_std")?, mean: file.vector("mean_std")? }),
+        false => None,
+    };
+    Predictive::new(mean, file.matrix("loadings")?, *noise, file.vector("precisions")?, known)
 }

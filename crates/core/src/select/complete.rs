@@ -16,7 +16,7 @@ pub(super) struct Complete {
     rows: usize,
     values: Eigenvalues,
     max: usize,
-    tall: bool, // enough rows for the evidence
+    speaks: bool, // whether the evidence can tell numbers apart
     held_out: FoldScores,
     correlations: Vec<f64>,
     noise: Vec<f64>,
@@ -43,7 +43,8 @@ impl Complete {
         let correlations = symmetric_eigen(parallel::correlations(covariance.as_ref()).as_ref())?.values;
         Ok(Self {
             rows,
-            tall: rows > p && values.rank() == p,
+            // Where enough rows have no variance in some direction, noise of none explains it perfectly.
+            speaks: values.rank() == p || moments.weight() <= p as f64,
             held_out: folds.map_or(Ok(FoldScores::default()), |folds| folds.held_out(max))?,
             noise: parallel::thresholds(p, rows, select.samples, select.seed)?,
             values,
@@ -96,7 +97,8 @@ impl Complete {
     }
 
     fn log_evidence(&self, q: usize) -> Option<f64> {
-        (self.tall && q > 0).then(|| minka::log_evidence(self.values.values(), q, self.values.rows()))
+        let (values, rows) = (self.values.values(), self.values.rows());
+        (self.speaks && q > 0).then(|| minka::log_evidence(values, values.len(), q, rows))
     }
 
     fn choices(&self, select: &Select) -> Vec<Choice> {
@@ -109,7 +111,7 @@ impl Complete {
         }
         out.push(Choice::new("bic", least(&|q| self.values.bic(q)), "least −2ℓ + k ln n"));
         out.push(Choice::new("aic", least(&|q| self.values.aic(q)), "least −2ℓ + 2k"));
-        if self.tall {
+        if self.speaks {
             let evidence = |q: &usize| self.log_evidence(*q).unwrap_or(f64::NEG_INFINITY);
             let best = (1..=self.max).max_by(|a, b| evidence(a).total_cmp(&evidence(b)));
             out.extend(best.map(|q| Choice::new("evidence", q, "largest evidence by Minka's approximation")));
@@ -132,11 +134,8 @@ impl Complete {
             let reason = "what is left without a part of the rows has no noise for so many components";
             out.push(Absent::new("cross-validation", reason));
         }
-        if !self.tall {
-            out.push(Absent::new(
-                "evidence",
-                "needs more rows than features, and each feature to vary by itself",
-            ));
+        if !self.speaks {
+            out.push(Absent::new("evidence", "directions of no variance leave no noise to weigh"));
         }
         out
     }

@@ -63,6 +63,7 @@ impl FactorAnalysis {
             log_likelihood: Some(log_likelihood),
             total_variance: d.iter().map(|d| d * d).sum(),
             holes,
+            bayes: None,
             factor: Some(factor),
             rotation,
             stop: best.stop,

@@ -167,7 +167,7 @@ impl Seen {
         let uniquenesses: Vec<f64> = shares.iter().map(|s| s * s).collect();
         let at_bound = |j: &usize| uniquenesses[*j] <= lower * (1.0 + AT_BOUND);
         let volume: f64 = self.weights.iter().zip(&self.deviations).map(|(w, d)| w * d.ln()).sum();
-        let of_correlations = (optimum.log_likelihood + volume) / self.census.weight();
+        let of_correlations = (optimum.objective + volume) / self.census.weight();
         let moved = |j: usize| (parameters.mean()[j] - self.mean[j]) / self.deviations[j];
         Ok(FoundFactors {
             mean: (0..p).map(moved).collect(),

@@ -1,0 +1,159 @@
+//! What is assumed of the loadings before rows are seen, and what that adds to a step of EM.
+//!
+//! Columns of W are normal around 0 with a precision $\alpha_k$ each, which is found from the data: a column that explains nothing
+//! has its precision grow without limit and is driven out (automatic relevance determination \[B99a\]). With W as its most probable
+//! value, $\alpha_k = p / \lVert w_k \rVert^2$. Variational Bayes \[B99b, IR10\] keeps a normal distribution of each feature's
+//! $(w_j, \mu_j)$ instead, with covariance $S_j$; then $\alpha_k = p / \mathrm E \lVert w_k \rVert^2$, and what is maximised is
+//! a lower bound on the log evidence. μ has a flat prior, σ² and α have the scale-free ones (∝ 1/τ, 1/α), so that no unit of measurement and
+//! no constant of ours matters; the free constant of the prior of α is such that a column that is driven out counts nothing.
+
+use std::f64::consts::TAU;
+
+use statrs::function::gamma::ln_gamma;
+
+use super::maximise::square_root;
+use crate::error::Result;
+use crate::evidence::{Latent, LatentParameters};
+use crate::linalg::{Lanes, Mat, MatRef, clean_zeros, packed, product, symmetric_eigen};
+
+/// A column whose squared mean is below this share of its variance is driven out.
+const DRIVEN_OUT: f64 = 1e-3;
+
+/// The prior of the loadings, and what is kept of their posterior.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Prior {
+    /// None: maximum likelihood.
+    Flat,
+    /// Normal columns; the most probable W.
+    Relevance,
+    /// Normal columns; the distribution of W and μ.
+    Averaged,
+}
+
+impl Prior {
+    /// E‖w_k‖² of each column, in units.
+    pub(crate) fn lengths(parameters: &LatentParameters) -> Vec<f64> {
+        let w = parameters.loadings_transposed();
+        let spread = |k: usize| parameters.variances(k).iter().sum::<f64>();
+        (0..w.nrows()).map(|k| w.row(k).squared_norm_l2() + spread(k)).collect()
+    }
+
+    /// What the prior adds to the diagonal of the normal equations, σ²α and 0 for the mean, in units (q + 1).
+    pub(crate) fn ridge(self, parameters: &LatentParameters) -> Vec<f64> {
+        let q = parameters.n_latent();
+        if self == Self::Flat {
+            return vec![0.0; q + 1];
+        }
+        let (p, noise) = (parameters.n_features() as f64, parameters.noise());
+        let ridge = |length: f64| noise * p / length.max(f64::MIN_POSITIVE);
+        Self::lengths(parameters).into_iter().map(ridge).chain([0.0]).collect()
+    }
+
+    /// What a fit maximises at the parameters of the evidence.
+    pub(crate) fn objective(self, evidence: &Latent) -> f64 {
+        let (parameters, fit) = (evidence.parameters(), evidence.log_likelihood());
+        let (p, q) = (parameters.n_features() as f64, parameters.n_latent() as f64);
+        let unit = parameters.units().of(0).ln();
+        // p/2 (log α − log 2π) − α E‖w‖²/2 at the best α
+        let column = |length: f64| 0.5 * p * ((p / length.max(f64::MIN_POSITIVE)).ln() - TAU.ln() - 1.0);
+        let columns = || Self::lengths(parameters).into_iter().map(column).sum::<f64>() - p * q * unit;
+        match (self, parameters.spread()) {
+            (Self::Flat, _) => fit,
+            (Self::Relevance, _) => fit + columns(),
+            (Self::Averaged, None) => f64::NEG_INFINITY,
+            (Self::Averaged, Some(spread)) => {
+                let volume: f64 = log_determinants(spread, parameters.n_latent() + 1).iter().sum();
+                let entropy = 0.5 * (volume + p * (q + 1.0) * (1.0 + TAU.ln())) + p * (q + 1.0) * unit;
+                // τ has a gamma distribution of shape c; all that depends on its scale is in the fit.
+                let c = 0.5 * evidence.totals.cells;
+                fit + entropy + columns() + c + ln_gamma(c) - c * c.ln()
+            }
+        }
+    }
+
+    /// How the latent variables are standardised, as what happens to W: w ← B w with the first q rows of (q + 1 × q), and μ ← μ + bᵀw
+    /// with the last. `w` (q × p) and `spread`, packed, are what the step has led to.
+    ///
+    /// EM gives the mean and covariance that z has over the rows to μ and W. For what stands between fit and prior, $z \leftarrow R z$ and
+    /// $W \leftarrow W R^{-1}$ are best when E WᵀW is diagonal and $R Z R^\top = n I$ with Z the second moments of z over the rows; a W that is
+    /// a point has no entropy to lose, and $R Z R^\top = (n + p) I$.
+    pub(crate) fn frame(
+        self,
+        evidence: &Latent,
+        w: MatRef<'_, f64>,
+        spread: Option<&Mat<f64>>,
+    ) -> Result<Mat<f64>> {
+        let q = w.nrows();
+        let (second, weight) = (&evidence.totals.second, evidence.weight());
+        let center: Vec<f64> = (0..q).map(|i| second[packed(q, i)] / weight).collect();
+        let divisor = if self == Self::Relevance { weight + w.ncols() as f64 } else { weight };
+        let covariance = |i: usize, j: usize| {
+            (second[packed(i.max(j), i.min(j))] - weight * center[i] * center[j]) / divisor
+        };
+        let root = square_root(Mat::from_fn(q, q, covariance).as_ref())?;
+        let frame = match self {
+            Self::Flat => root,
+            _ => diagonalising(root.as_ref(), w, spread)?,
+        };
+        Ok(Mat::from_fn(q + 1, q, |i, j| if i < q { frame[(i, j)] } else { center[j] }))
+    }
+
+    /// The columns that explain something, when others do not any more.
+    pub(crate) fn survivors(self, parameters: &LatentParameters, weight: f64) -> Option<Vec<usize>> {
+        let (p, w) = (parameters.n_features() as f64, parameters.loadings_transposed());
+        let variance = |k: usize| match self {
+            Self::Averaged => parameters.variances(k).iter().sum(),
+            _ => p * parameters.noise() / weight,
+        };
+        let alive = |k: &usize| w.row(*k).squared_norm_l2() > DRIVEN_OUT * variance(*k);
+        let kept: Vec<usize> = (0..w.nrows()).filter(alive).collect();
+        (self != Self::Flat && kept.len() < w.nrows()).then_some(kept)
+    }
+}
+
+/// Oᵀ · root, with O the directions in which root · E WᵀW · root is diagonal, each in the place where it turns least.
+fn diagonalising(root: MatRef<'_, f64>, w: MatRef<'_, f64>, spread: Option<&Mat<f64>>) -> Result<Mat<f64>> {
+    let q = w.nrows();
+    let mut products = product(w, w.transpose()); // WᵀW (q × q)
+    if let Some(spread) = spread {
+        for (i, j) in (0..q).flat_map(|i| (0..q).map(move |j| (i, j))) {
+            products[(i, j)] += spread.row(packed(i.max(j), i.min(j))).iter().sum::<f64>();
+        }
+    }
+    let turned = product(product(root, products.as_ref()).as_ref(), root);
+    let vectors = symmetric_eigen(turned.as_ref())?.vectors;
+    let mut left: Vec<usize> = (0..q).collect();
+    let mut ordered = Mat::zeros(q, q);
+    for i in 0..q {
+        let nearest = |k: &usize| vectors[(i, left[*k])].abs();
+        let place = (0..left.len()).max_by(|a, b| nearest(a).total_cmp(&nearest(b)));
+        let Some(place) = place else { break };
+        let k = left.remove(place);
+        let sign = if vectors[(i, k)] < 0.0 { -1.0 } else { 1.0 };
+        (0..q).for_each(|j| ordered[(i, j)] = sign * vectors[(j, k)]);
+    }
+    Ok(product(ordered.as_ref(), root))
+}
+
+/// log |S| of packed matrices, one in each column.
+fn log_determinants(packed: &Mat<f64>, size: usize) -> Vec<f64> {
+    Lanes::new(packed.transpose().to_owned(), size, 0.0).log_det()
+}
+
+/// K S Kᵀ of packed covariances of (w, μ), one in each column, where (w, μ) ↦ K (w, μ) by a [`Prior::frame`].
+pub(crate) fn carried(spread: &Mat<f64>, frame: MatRef<'_, f64>) -> Mat<f64> {
+    let q = frame.ncols();
+    let k = Mat::from_fn(q + 1, q + 1, |i, j| match j < q {
+        true => frame[(i, j)],
+        false => f64::from(u8::from(i == q)),
+    });
+    let mut out = clean_zeros(spread.nrows(), spread.ncols());
+    for (j, from) in spread.col_iter().enumerate() {
+        let s = Mat::from_fn(q + 1, q + 1, |a, b| from[packed(a.max(b), a.min(b))]);
+        let turned = product(product(k.as_ref(), s.as_ref()).as_ref(), k.transpose());
+        for (a, b) in (0..=q).flat_map(|a| (0..=a).map(move |b| (a, b))) {
+            out[(packed(a, b), j)] = turned[(a, b)];
+        }
+    }
+    out
+}

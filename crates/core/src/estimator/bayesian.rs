@@ -1,0 +1,338 @@
+//! Bayesian PCA: components that the data do not support are driven out.
+
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use super::incomplete::{Begin, STAGE_TOLERANCE, TOLERANCE, plan_of};
+use super::spectral::{Looked, Solved};
+use super::{Fit, Holes, Ppca, Report, with_threads};
+use crate::algorithm::prior::Prior;
+use crate::algorithm::relevance::{self, Supported};
+use crate::algorithm::{Components, Journey, Stop, drive, em};
+use crate::control::Control;
+use crate::data::{RowSource, Rows};
+use crate::error::{Error, Result};
+use crate::evidence::{Latent, LatentParameters, Moments, gather};
+use crate::linalg::{Mat, packed, packed_len};
+use crate::model::{Noise, Predictive, Spectrum, Uncertainty, negligible};
+
+/// Below how many times its price the estimated gain of a component is in doubt.
+const IN_DOUBT: f64 = 2.0;
+
+/// How the precisions of the columns of W are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BayesMethod {
+    /// Variational Bayes: a distribution of W and μ, by the highest bound on the evidence.
+    #[default]
+    Variational,
+    /// Automatic relevance determination: the most probable W.
+    Relevance,
+}
+
+/// What Bayesian PCA adds to a report.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BayesReport {
+    /// How.
+    pub method: BayesMethod,
+    /// The lower bound on the log evidence, or the logarithm of the posterior density of W for relevance determination; `None` when it is
+    /// infinite, because the rows lie in the model's plane.
+    pub objective: Option<f64>,
+    /// The most components that were allowed.
+    pub allowed: usize,
+}
+
+/// Bayesian PCA \[B99a, B99b\]: PPCA with a precision for each column of W, found from the data, so that surplus columns vanish.
+///
+/// Complete rows are solved from their spectrum in closed form; rows with holes in passes, where the weakest component is dropped when the
+/// bound is higher without it. The model's density includes how well W and μ are known.
+///
+/// ```
+/// use covary::data::Rows;
+/// // Two directions of 40 rows vary by more than noise.
+/// let cell = |i: usize, j: usize| {
+///     let (a, b) = ((i as f64 * 1.7).sin() * 9.0, (i as f64 * 0.9).cos() * 5.0);
+///     let noise = ((i * 31 + j * 17 + i * j * 7) % 23) as f64 / 23.0 - 0.5;
+///     a * ((j % 3) as f64 - 1.0) + b * ((j % 2) as f64) + noise
+/// };
+/// let cells: Vec<f64> = (0..40 * 6).map(|k| cell(k / 6, k % 6)).collect();
+/// let fit = covary::BayesianPca::new(5).fit(Rows::from_slice(&cells, 6)?)?;
+/// assert_eq!(fit.model.n_latent(), 2);
+/// # Ok::<(), covary::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct BayesianPca {
+    options: Ppca,
+    method: BayesMethod,
+}
+
+impl BayesianPca {
+    /// With at most so many components (`5`), so many as explain a share of the variance (`0.9`), or all that the data allow
+    /// ([`Components::All`]).
+    pub fn new(components: impl Into<Components>) -> Self {
+        Self::of(Ppca::new(components))
+    }
+
+    /// With the options of a fit by maximum likelihood: solver, memory, tolerance, limits, seed, start and threads mean the same here.
+    pub fn of(options: Ppca) -> Self {
+        Self { options, method: BayesMethod::default() }
+    }
+
+    /// How the precisions are found; by variational Bayes by default.
+    pub fn method(self, method: BayesMethod) -> Self {
+        Self { method, ..self }
+    }
+
+    /// Fits the rows.
+    ///
+    /// # Errors
+    /// When the options make no sense, or the data do not allow them.
+    pub fn fit<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Fit<Predictive>> {
+        self.fit_with(rows, &Control::new())
+    }
+
+    /// Fits the rows under the eyes of a caller.
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit), and [`Error::Interrupted`].
+    pub fn fit_with<'a>(&self, rows: impl Into<Rows<'a>>, control: &Control<'_>) -> Result<Fit<Predictive>> {
+        let (rows, started) = (rows.into(), Instant::now());
+        let source = rows.source();
+        self.check()?;
+        with_threads(self.options.threads, || {
+            let fit = match self.options.look_at(source, control)? {
+                Looked::Complete(solved) => self.complete(solved),
+                Looked::Incomplete(begin) => self.incomplete(begin, source, control),
+            };
+            let Fit { model, spectrum, report } = fit.map_err(|e| e.named(source.feature_names()))?;
+            let seconds = started.elapsed().as_secs_f64();
+            Ok(Fit { model, spectrum, report: Report { seconds, ..report } })
+        })
+    }
+
+    /// Fits moments: no rows are needed.
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit); [`Error::Solver`] when another solver than `eigen` is asked for.
+    pub fn fit_moments(&self, moments: &Moments) -> Result<Fit<Predictive>> {
+        self.check()?;
+        let Fit { spectrum, report, .. } = self.options.fit_moments(moments)?;
+        self.complete(Solved { plan: report.plan, spectrum, journey: None, holes: None })
+    }
+
+    fn check(&self) -> Result<()> {
+        match self.options.components {
+            Components::Count(0) => {
+                let (name, value) = ("the most components that are allowed", "0".into());
+                Err(Error::Parameter { name, value, allowed: "at least 1" })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn prior(&self) -> Prior {
+        match self.method {
+            BayesMethod::Variational => Prior::Averaged,
+            BayesMethod::Relevance => Prior::Relevance,
+        }
+    }
+
+    fn report(&self, objective: f64, allowed: usize) -> Option<BayesReport> {
+        Some(BayesReport {
+            method: self.method,
+            objective: objective.is_finite().then_some(objective),
+            allowed,
+        })
+    }
+
+    /// From the spectrum of complete rows.
+    fn complete(&self, solved: Solved) -> Result<Fit<Predictive>> {
+        let Solved { plan, spectrum, journey, .. } = solved;
+        let (p, n, allowed) = (spectrum.n_features(), spectrum.weight(), spectrum.n_components());
+        if n <= 1.0 {
+            let (name, value) = ("the total weight of the rows", n.to_string());
+            return Err(Error::Parameter { name, value, allowed: "above 1: it counts rows" });
+        }
+        let rows = relevance::Rows {
+            values: &spectrum.eigenvalues()[..allowed],
+            total: spectrum.total_variance(),
+            n,
+            p: p as f64,
+            negligible: negligible(spectrum.rows(), p, spectrum.total_variance()),
+        };
+        let found = rows.supported(self.prior());
+        let spectrum = spectrum.leading(found.lengths.len());
+        let model = predictive(&spectrum, &found)?;
+        let log_likelihood = log_likelihood(&spectrum, &model);
+        let report = Report {
+            log_likelihood: log_likelihood.is_finite().then_some(log_likelihood),
+            bayes: self.report(found.objective, allowed),
+            ..Report::new(plan, &spectrum, journey, 0.0)
+        };
+        Ok(Fit { model, spectrum, report })
+    }
+
+    /// In passes over rows with holes.
+    fn incomplete(
+        &self,
+        begin: Begin,
+        source: &dyn RowSource,
+        control: &Control<'_>,
+    ) -> Result<Fit<Predictive>> {
+        let (found, mut journey) = self.climb(&begin, source, control)?;
+        journey.passes += 1; // for the density of the observed cells
+        let Begin { census, unseen_pairs, parameters: start, .. } = begin;
+        let (p, allowed) = (start.n_features(), start.n_latent());
+        let lengths = Prior::lengths(&found.parameters);
+        let mut order: Vec<usize> = (0..lengths.len()).collect();
+        order.sort_by(|a, b| lengths[*b].total_cmp(&lengths[*a]));
+        let parameters = found.parameters.with_components(&order);
+        let model = averaged(&parameters, found.noiseless)?;
+        let log_likelihood = if found.noiseless { f64::INFINITY } else { density(&model, source, control)? };
+        let spectrum = Spectrum::of_model(
+            model.mean().to_vec(),
+            model.gaussian().loadings().as_ref(),
+            model.noise_variance(),
+            (census.rows(), census.weight()),
+            log_likelihood,
+        )?;
+        let holes = Holes::new(&census, unseen_pairs);
+        let plan = plan_of(&holes, allowed, p);
+        let bayes = self.report(found.objective, allowed);
+        let report = Report::new(plan, &spectrum, Some(journey), 0.0);
+        Ok(Fit {
+            model,
+            spectrum,
+            report: Report { bayes, holes: Some(holes).filter(|h| h.missing > 0), ..report },
+        })
+    }
+
+    /// To the optimum near the start, then without the weakest component as long as that is better.
+    ///
+    /// A column that is driven out ends a stage; the next goes on without it. One that is not may still cost more than it gives, because
+    /// the bound has a maximum with it and another without: where its gain is in doubt both are compared.
+    fn climb(
+        &self,
+        begin: &Begin,
+        source: &dyn RowSource,
+        control: &Control<'_>,
+    ) -> Result<(em::Optimum, Journey)> {
+        let (prior, floor) = (self.prior(), begin.floor());
+        let tolerance = self.options.tolerance.unwrap_or(TOLERANCE);
+        let loose = tolerance.max(STAGE_TOLERANCE);
+        let mut passes = begin.passes;
+        let mut run = |start: LatentParameters, tolerance: f64| -> Result<(em::Optimum, Journey)> {
+            let mut start = start;
+            loop {
+                let stage = em::Bayes(em::Em::under(prior, start, tolerance, floor));
+                let (found, mut journey) = drive(stage, source, self.options.max_iterations, control)?;
+                passes += journey.passes;
+                match &found.survivors {
+                    Some(kept) if journey.stop == Stop::Converged && !found.noiseless => {
+                        start = found.parameters.with_components(kept);
+                    }
+                    _ => {
+                        journey.passes = passes;
+                        return Ok((found, journey));
+                    }
+                }
+            }
+        };
+        let share =
+            begin.census.observed() as f64 / (begin.census.rows() * begin.parameters.n_features()) as f64;
+        let mut best = run(self.uncertain(&begin.parameters, begin.census.weight() * share), tolerance)?;
+        let mut exact = true;
+        while best.1.stop == Stop::Converged && prior == Prior::Averaged && !best.0.noiseless {
+            let Some(without) = without_doubtful(&best.0.parameters, begin.census.weight(), share) else {
+                break;
+            };
+            let trial = run(without, loose)?;
+            let (passes, better) = (trial.1.passes, trial.0.objective > best.0.objective);
+            if better && trial.1.stop == Stop::Converged {
+                (best, exact) = (trial, false);
+            } else {
+                best.1.passes = passes;
+                break;
+            }
+        }
+        if exact { Ok(best) } else { run(best.0.parameters.as_ref().clone(), tolerance) }
+    }
+
+    /// The start with the uncertainty that so many rows leave.
+    fn uncertain(&self, start: &LatentParameters, rows: f64) -> LatentParameters {
+        if self.prior() != Prior::Averaged {
+            return start.clone();
+        }
+        let (p, q) = (start.n_features(), start.n_latent());
+        let mut spread = Mat::zeros(packed_len(q + 1), p);
+        for (i, j) in (0..=q).flat_map(|i| (0..p).map(move |j| (i, j))) {
+            spread[(packed(i, i), j)] = start.noise() / rows;
+        }
+        start.clone().with_spread(Some(spread))
+    }
+}
+
+/// The components without the weakest, when it is in doubt whether that one pays: what the rows gain by it, were they complete but as
+/// much fewer as cells are missing, against what its parameters cost.
+fn without_doubtful(parameters: &LatentParameters, weight: f64, share: f64) -> Option<LatentParameters> {
+    let lengths = Prior::lengths(parameters);
+    let weakest = (0..lengths.len()).min_by(|a, b| lengths[*a].total_cmp(&lengths[*b]))?;
+    let (p, x) = (parameters.n_features() as f64, share * lengths[weakest] / parameters.noise());
+    let (gain, price) = (weight * (x - x.ln_1p()), p * (weight * x / p).ln_1p());
+    let others: Vec<usize> = (0..lengths.len()).filter(|k| *k != weakest).collect();
+    (gain < IN_DOUBT * price).then(|| parameters.with_components(&others))
+}
+
+/// The model of complete rows.
+fn predictive(spectrum: &Spectrum, found: &Supported) -> Result<Predictive> {
+    let (p, q) = (spectrum.n_features(), found.lengths.len());
+    let u = spectrum.vectors();
+    let loadings = Mat::from_fn(p, q, |j, k| u[(j, k)] * found.lengths[k].sqrt());
+    let known = found.averaged.then(|| Uncertainty {
+        loadings: Mat::from_fn(p, q, |_, k| found.variances[k].sqrt()),
+        mean: vec![(found.noise / spectrum.weight()).sqrt(); p],
+    });
+    Predictive::new(spectrum.mean().to_vec(), loadings, found.noise, found.precisions(p as f64), known)
+}
+
+/// The model of parameters that an iteration has found.
+fn averaged(parameters: &LatentParameters, noiseless: bool) -> Result<Predictive> {
+    let (p, q, unit) = (parameters.n_features(), parameters.n_latent(), parameters.units().of(0));
+    let deviations: Vec<Vec<f64>> =
+        (0..=q).map(|k| parameters.variances(k).iter().map(|v| v.sqrt() * unit).collect()).collect();
+    let known = parameters.spread().map(|_| Uncertainty {
+        loadings: Mat::from_fn(p, q, |j, k| deviations[k][j]),
+        mean: deviations[q].clone(),
+    });
+    let precisions =
+        Prior::lengths(parameters).iter().map(|length| p as f64 / length / unit / unit).collect();
+    let noise = if noiseless { 0.0 } else { parameters.noise_variance(0) };
+    Predictive::new(parameters.mean().to_vec(), parameters.loadings(), noise, precisions, known)
+}
+
+/// Log density of complete rows under the model, from their spectrum.
+fn log_likelihood(spectrum: &Spectrum, model: &Predictive) -> f64 {
+    let (p, q) = (spectrum.n_features(), spectrum.n_components());
+    let noise = model.gaussian().noise().of(0);
+    let w = model.gaussian().loadings();
+    let along = |k: usize| {
+        let variance = w.col(k).squared_norm_l2() + noise;
+        variance.ln() + spectrum.eigenvalues()[k] / variance
+    };
+    let kept: f64 = (0..q).map(along).sum();
+    let rest = if p > q { (p - q) as f64 * noise.ln() + spectrum.distortion() / noise } else { 0.0 };
+    -0.5 * spectrum.weight() * (p as f64 * std::f64::consts::TAU.ln() + kept + rest)
+}
+
+/// Log density of the observed cells under the model: one pass.
+fn density(model: &Predictive, source: &dyn RowSource, control: &Control<'_>) -> Result<f64> {
+    let gaussian = model.gaussian();
+    let (mean, w) = (gaussian.mean().to_vec(), gaussian.loadings().as_ref());
+    let parameters = match gaussian.noise() {
+        Noise::Isotropic(noise) => LatentParameters::new(mean, w, *noise)?,
+        Noise::Diagonal(noises) => LatentParameters::with_noises(mean, w, noises)?,
+    };
+    let parameters = std::sync::Arc::new(parameters);
+    gather(source, || Latent::empty(parameters.clone()), control).map(|evidence| evidence.log_likelihood())
+}

@@ -1,0 +1,174 @@
+//! The parameters that latent evidence is collected for, and the units that cells are in then.
+
+use super::holey::FeatureLoadings;
+use crate::error::{Error, Result};
+use crate::linalg::{Mat, MatRef, packed, packed_len};
+
+/// The parameters that evidence is collected for: μ, W and the variance of the noise, one for all features (PPCA) or one for
+/// each (factor analysis). Where W and μ are uncertain, they are the means, with a covariance for each feature.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LatentParameters {
+    pub(super) mean: Vec<f64>,
+    pub(super) loadings: FeatureLoadings, // in units
+    pub(super) noise: f64,                // in units
+    pub(super) units: Units,
+    pub(super) spread: Option<Mat<f64>>, // covariance of (wⱼ, μⱼ) in units, packed ((q+1)(q+2)/2 × p)
+}
+
+/// What deviations and loadings of a feature are divided by, so that the noise is the same for all.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Units {
+    /// A power of two, which rounds nothing.
+    Common(f64),
+    /// The deviation of its own noise.
+    OfNoise(Vec<f64>),
+}
+
+impl Units {
+    pub(crate) fn of(&self, feature: usize) -> f64 {
+        match self {
+            Self::Common(unit) => *unit,
+            Self::OfNoise(deviations) => deviations[feature],
+        }
+    }
+}
+
+impl LatentParameters {
+    /// μ (p), W (p × q) and σ² > 0.
+    ///
+    /// # Errors
+    /// When shapes disagree or a number is not finite or not positive.
+    pub fn new(mean: Vec<f64>, loadings: MatRef<'_, f64>, noise: f64) -> Result<Self> {
+        check(&mean, loadings, &[noise])?;
+        Ok(Self::in_units(mean, &loadings.transpose().to_owned(), noise, 1.0))
+    }
+
+    /// μ (p), W (p × q) and ψ > 0 (p), a noise variance for each feature.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_noises(mean: Vec<f64>, loadings: MatRef<'_, f64>, noises: &[f64]) -> Result<Self> {
+        let (expected, found) = (mean.len(), noises.len());
+        if expected != found {
+            return Err(Error::Length { what: "noise variances", expected, found });
+        }
+        check(&mean, loadings, noises)?;
+        let deviations: Vec<f64> = noises.iter().map(|v| v.sqrt()).collect();
+        let scaled = Mat::from_fn(loadings.ncols(), found, |i, j| loadings[(j, i)] / deviations[j]);
+        Ok(Self::in_noise(mean, &scaled, deviations))
+    }
+
+    /// One noise for all, with cells, loadings Wᵀ (q × p) and √noise in multiples of a unit, so that squares stay in range; the mean
+    /// is not.
+    pub(crate) fn in_units(mean: Vec<f64>, loadings: &Mat<f64>, noise: f64, unit: f64) -> Self {
+        let units = Units::Common(unit);
+        Self { mean, loadings: FeatureLoadings::new(loadings), noise, units, spread: None }
+    }
+
+    /// A noise for each feature, of the given deviations, and loadings Wᵀ (q × p) in multiples of those.
+    pub(crate) fn in_noise(mean: Vec<f64>, loadings: &Mat<f64>, deviations: Vec<f64>) -> Self {
+        let units = Units::OfNoise(deviations);
+        Self { mean, loadings: FeatureLoadings::new(loadings), noise: 1.0, units, spread: None }
+    }
+
+    /// The same with the first q components only.
+    pub(crate) fn leading(&self, q: usize) -> Self {
+        let loadings = self.loadings.a.as_ref().subrows(0, q).to_owned();
+        Self { loadings: FeatureLoadings::new(&loadings), spread: None, ..self.clone() }
+    }
+
+    /// The same with one more component: the one that stands in its place in `other`.
+    pub(crate) fn joined_by(&self, other: &Self) -> Self {
+        let (p, q) = (self.n_features(), self.n_latent());
+        let theirs = |i: usize, j: usize| other.loadings.a[(i, j)] * (other.units.of(j) / self.units.of(j));
+        let entry = |i: usize, j: usize| if i < q { self.loadings.a[(i, j)] } else { theirs(i, j) };
+        Self { loadings: FeatureLoadings::new(&Mat::from_fn(q + 1, p, entry)), spread: None, ..self.clone() }
+    }
+
+    /// The same components, those of them that are named, in that order.
+    pub(crate) fn with_components(&self, kept: &[usize]) -> Self {
+        let (p, q) = (self.n_features(), self.n_latent());
+        let loadings = Mat::from_fn(kept.len(), p, |i, j| self.loadings.a[(kept[i], j)]);
+        let old = |i: usize| if i < kept.len() { kept[i] } else { q };
+        let spread = self.spread.as_ref().map(|from| {
+            let mut to = Mat::zeros(packed_len(kept.len() + 1), p);
+            for (i, k) in (0..=kept.len()).flat_map(|i| (0..=i).map(move |k| (i, k))) {
+                let at = packed(old(i).max(old(k)), old(i).min(old(k)));
+                (0..p).for_each(|j| to[(packed(i, k), j)] = from[(at, j)]);
+            }
+            to
+        });
+        Self { loadings: FeatureLoadings::new(&loadings), spread, ..self.clone() }
+    }
+
+    /// The same with an uncertainty of (wⱼ, μⱼ) in units, packed ((q+1)(q+2)/2 × p), or without.
+    pub(crate) fn with_spread(self, spread: Option<Mat<f64>>) -> Self {
+        Self { spread, ..self }
+    }
+
+    /// Covariance of (wⱼ, μⱼ) of each feature in units, packed ((q+1)(q+2)/2 × p), when they are uncertain.
+    pub(crate) fn spread(&self) -> Option<&Mat<f64>> {
+        self.spread.as_ref()
+    }
+
+    /// Variances of one of (wⱼ, μⱼ), counted from 0, of all features, in units; 0 when they are certain.
+    pub(crate) fn variances(&self, at: usize) -> Vec<f64> {
+        let row = |spread: &Mat<f64>| spread.row(packed(at, at)).iter().copied().collect();
+        self.spread.as_ref().map_or_else(|| vec![0.0; self.n_features()], row)
+    }
+
+    /// p.
+    pub fn n_features(&self) -> usize {
+        self.mean.len()
+    }
+
+    /// q.
+    pub fn n_latent(&self) -> usize {
+        self.loadings.q()
+    }
+
+    /// μ.
+    pub fn mean(&self) -> &[f64] {
+        &self.mean
+    }
+
+    /// Wᵀ (q × p), in units.
+    pub(crate) fn loadings_transposed(&self) -> MatRef<'_, f64> {
+        self.loadings.a.as_ref()
+    }
+
+    /// W (p × q).
+    pub fn loadings(&self) -> Mat<f64> {
+        Mat::from_fn(self.n_features(), self.n_latent(), |i, j| self.loadings.a[(j, i)] * self.units.of(i))
+    }
+
+    /// Variance of the noise of a feature.
+    pub fn noise_variance(&self, feature: usize) -> f64 {
+        self.noise * self.units.of(feature).powi(2)
+    }
+
+    /// Variance of the noise of any feature, in units.
+    pub(crate) fn noise(&self) -> f64 {
+        self.noise
+    }
+
+    /// What cells are divided by.
+    pub(crate) fn units(&self) -> &Units {
+        &self.units
+    }
+}
+
+fn check(mean: &[f64], loadings: MatRef<'_, f64>, noises: &[f64]) -> Result<()> {
+    let (expected, found) = (mean.len(), loadings.nrows());
+    if expected != found {
+        return Err(Error::Length { what: "rows of the loadings", expected, found });
+    }
+    let finite = loadings.col_iter().all(|c| c.iter().all(|x| x.is_finite()));
+    let bad = noises.iter().find(|v| !(**v > 0.0 && v.is_finite()));
+    if bad.is_none() && finite && mean.iter().all(|m| m.is_finite()) {
+        return Ok(());
+    }
+    let (name, value) =
+        ("the start of an iteration", format!("noise variance {}", bad.unwrap_or(&noises[0])));
+    Err(Error::Parameter { name, value, allowed: "finite, with a positive noise variance" })
+}

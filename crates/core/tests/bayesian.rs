@@ -1,0 +1,315 @@
+//! Bayesian PCA: what it keeps, that its two ways agree, and the textbook's updates done naively.
+#![allow(clippy::unwrap_used, clippy::needless_range_loop, clippy::doc_markdown)]
+
+mod common;
+
+use common::holes::punched;
+use common::{Rng, close, close_matrix, normal_matrix, relative, rows_with_deviations, table};
+use covary::linalg::Mat;
+use covary::model::Predictive;
+use covary::{BayesMethod, BayesianPca, Fit, Ppca, Solver};
+
+fn by(method: BayesMethod, q: usize, x: &Mat<f64>) -> Fit<Predictive> {
+    BayesianPca::new(q).method(method).fit(table(x)).unwrap()
+}
+
+fn passes(q: usize) -> BayesianPca {
+    BayesianPca::of(Ppca::new(q).solver(Solver::Em).tolerance(1e-22))
+}
+
+fn objective(fit: &Fit<Predictive>) -> f64 {
+    fit.report.bayes.as_ref().unwrap().objective.unwrap()
+}
+
+fn covariance(model: &Predictive) -> Mat<f64> {
+    let w = model.gaussian().loadings();
+    w * w.transpose()
+}
+
+/// PRML figure 12.14 and Bishop (1999): three directions of ten stand out.
+#[test]
+fn the_directions_that_stand_out_are_kept() {
+    let prml = [1.0, 1.0, 1.0, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5];
+    let bishop = [5.0, 4.0, 3.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+    for (n, deviations) in [(300, prml), (100, bishop)] {
+        for method in [BayesMethod::Variational, BayesMethod::Relevance] {
+            let kept = |seed: u64| {
+                let x = rows_with_deviations(n, &deviations, 0.0, &mut Rng(seed));
+                by(method, 9, &x).model.n_latent()
+            };
+            let right = (0..100).filter(|seed| kept(*seed) == 3).count();
+            assert!(right >= 95, "{method:?} of {n} rows: {right}");
+        }
+    }
+}
+
+#[test]
+fn passes_over_complete_rows_end_where_their_spectrum_says() {
+    let x = rows_with_deviations(60, &[4.0, 3.0, 2.0, 1.0, 1.0, 1.0], 50.0, &mut Rng(5));
+    for method in [BayesMethod::Variational, BayesMethod::Relevance] {
+        let spectrum = by(method, 5, &x);
+        let iterated = passes(5).method(method).fit(table(&x)).unwrap();
+        assert_eq!(iterated.model.n_latent(), 3, "{method:?}");
+        relative(objective(&iterated), objective(&spectrum), 1e-10, "objective");
+        relative(iterated.model.noise_variance(), spectrum.model.noise_variance(), 1e-10, "noise");
+        close_matrix(&covariance(&iterated.model), &covariance(&spectrum.model), 1e-9, "WWᵀ");
+        let (ours, theirs) = (iterated.model.gaussian(), spectrum.model.gaussian());
+        (0..6).for_each(|j| relative(ours.noise().of(j), theirs.noise().of(j), 1e-10, "predictive noise"));
+        relative(
+            iterated.report.log_likelihood.unwrap(),
+            spectrum.report.log_likelihood.unwrap(),
+            1e-10,
+            "ℓ",
+        );
+    }
+}
+
+/// The updates of variational Bayes as they are written in Bishop (1999), with (wⱼ, μⱼ) together, loops and all.
+struct Naive {
+    w: Vec<Vec<f64>>, // (w, μ) of each feature
+    s: Vec<Mat<f64>>, // covariance
+    noise: f64,
+    alpha: Vec<f64>,
+}
+
+fn inverse(a: &Mat<f64>) -> Mat<f64> {
+    use faer::linalg::solvers::DenseSolveCore;
+    a.llt(faer::Side::Lower).unwrap().inverse()
+}
+
+impl Naive {
+    fn start(x: &Mat<f64>, q: usize, rng: &mut Rng) -> Self {
+        let p = x.ncols();
+        let w = (0..p).map(|_| (0..=q).map(|_| rng.normal()).collect()).collect();
+        Self { w, s: vec![Mat::identity(q + 1, q + 1); p], noise: 1.0, alpha: vec![1.0; q] }
+    }
+
+    fn step(&mut self, x: &Mat<f64>) {
+        let (n, p, q) = (x.nrows(), x.ncols(), self.alpha.len());
+        let second = |s: &Mat<f64>, w: &[f64]| Mat::from_fn(q + 1, q + 1, |a, b| s[(a, b)] + w[a] * w[b]);
+        let expected: Vec<Mat<f64>> = (0..p).map(|j| second(&self.s[j], &self.w[j])).collect();
+        let mut a = vec![Mat::<f64>::zeros(q + 1, q + 1); p];
+        let mut b = vec![vec![0.0; q + 1]; p];
+        let seen: Vec<Vec<usize>> =
+            (0..n).map(|i| (0..p).filter(|j| !x[(i, *j)].is_nan()).collect()).collect();
+        for i in 0..n {
+            let precision = Mat::from_fn(q, q, |k, l| {
+                f64::from(u8::from(k == l))
+                    + seen[i].iter().map(|j| expected[*j][(k, l)]).sum::<f64>() / self.noise
+            });
+            let c = inverse(&precision);
+            let h: Vec<f64> = (0..q)
+                .map(|k| {
+                    seen[i].iter().map(|j| self.w[*j][k] * x[(i, *j)] - expected[*j][(k, q)]).sum::<f64>()
+                        / self.noise
+                })
+                .collect();
+            let mut m: Vec<f64> = (0..q).map(|k| (0..q).map(|l| c[(k, l)] * h[l]).sum()).collect();
+            m.push(1.0);
+            for &j in &seen[i] {
+                for k in 0..=q {
+                    b[j][k] += x[(i, j)] * m[k];
+                    for l in 0..=q {
+                        a[j][(k, l)] += m[k] * m[l] + if k < q && l < q { c[(k, l)] } else { 0.0 };
+                    }
+                }
+            }
+        }
+        let (mut squares, mut cells) = (0.0, 0.0);
+        for j in 0..p {
+            let precision = Mat::from_fn(q + 1, q + 1, |k, l| {
+                a[j][(k, l)] / self.noise + if k == l && k < q { self.alpha[k] } else { 0.0 }
+            });
+            self.s[j] = inverse(&precision);
+            self.w[j] = (0..=q)
+                .map(|k| (0..=q).map(|l| self.s[j][(k, l)] * b[j][l]).sum::<f64>() / self.noise)
+                .collect();
+            let e = second(&self.s[j], &self.w[j]);
+            squares += (0..n).map(|i| x[(i, j)]).filter(|v| !v.is_nan()).map(|v| v * v).sum::<f64>();
+            squares -= 2.0 * (0..=q).map(|k| self.w[j][k] * b[j][k]).sum::<f64>();
+            squares +=
+                (0..=q).flat_map(|k| (0..=q).map(move |l| (k, l))).map(|at| e[at] * a[j][at]).sum::<f64>();
+            cells += a[j][(q, q)];
+        }
+        self.noise = squares / cells;
+        for k in 0..q {
+            let length: f64 = (0..p).map(|j| self.s[j][(k, k)] + self.w[j][k].powi(2)).sum();
+            self.alpha[k] = p as f64 / length;
+        }
+    }
+}
+
+#[test]
+fn with_holes_it_ends_where_the_textbook_updates_end() {
+    let mut rng = Rng(11);
+    let x = rows_with_deviations(40, &[3.0, 2.0, 0.5, 0.5, 0.5], 1.0, &mut rng);
+    let x = punched(&x, 0.2, &mut rng);
+    let fit = BayesianPca::of(Ppca::new(2).tolerance(1e-22)).fit(table(&x)).unwrap();
+    assert_eq!(fit.model.n_latent(), 2);
+    let mut naive = Naive::start(&x, 2, &mut rng);
+    (0..20_000).for_each(|_| naive.step(&x));
+    let w = Mat::from_fn(5, 2, |j, k| naive.w[j][k]);
+    close_matrix(&covariance(&fit.model), &(&w * w.transpose()), 1e-9, "WWᵀ");
+    relative(fit.model.noise_variance(), naive.noise, 1e-9, "noise");
+    let mut alpha = naive.alpha.clone();
+    alpha.sort_by(f64::total_cmp); // the longest column first
+    alpha.iter().zip(fit.model.precisions()).for_each(|(a, b)| relative(*b, *a, 1e-9, "α"));
+    for j in 0..5 {
+        close(fit.model.mean()[j], naive.w[j][2], 1e-9, "mean");
+        let known = (0..3).map(|k| naive.s[j][(k, k)]).sum::<f64>();
+        relative(fit.model.gaussian().noise().of(j), naive.noise + known, 1e-9, "predictive noise");
+    }
+}
+
+#[test]
+fn the_bound_never_falls() {
+    for seed in 0..10 {
+        let mut rng = Rng(seed);
+        let x = rows_with_deviations(80, &[3.0, 2.0, 1.5, 1.0, 1.0, 1.0, 1.0], 2.0, &mut rng);
+        let x = punched(&x, 0.5, &mut rng);
+        let trace = by(BayesMethod::Variational, 4, &x).report.trace;
+        assert!(trace.windows(2).all(|t| t[1] >= t[0] - 1e-12 * t[0].abs()), "{trace:?}");
+    }
+}
+
+/// With ever more copies of each row the posterior narrows around the maximum of the likelihood, as fast as one over their number.
+#[test]
+fn many_rows_make_it_maximum_likelihood() {
+    let x = rows_with_deviations(30, &[4.0, 3.0, 1.0, 1.0, 1.0], 2.0, &mut Rng(3));
+    let likely = Ppca::new(2).fit(table(&x)).unwrap().model;
+    let w = likely.loadings();
+    let apart = |copies: f64| {
+        let rows = table(&x).with_weights(vec![copies; 30]).unwrap();
+        let found = BayesianPca::new(2).fit(&rows).unwrap().model;
+        close(found.gaussian().mean()[0], likely.mean()[0], 1e-12, "mean");
+        common::max_abs(&(covariance(&found) - w * w.transpose()))
+    };
+    for copies in [1e2, 1e3, 1e4] {
+        let ratio = apart(copies) / apart(10.0 * copies);
+        assert!((ratio - 10.0).abs() < 0.5, "{ratio}");
+    }
+}
+
+#[test]
+fn units_and_origins_do_not_matter() {
+    let mut rng = Rng(8);
+    let complete = rows_with_deviations(50, &[4.0, 3.0, 1.0, 1.0, 1.0], 2.0, &mut rng);
+    let holes = punched(&complete, 0.1, &mut rng);
+    for (x, rows) in [(&complete, 50.0), (&holes, 50.0)] {
+        for method in [BayesMethod::Variational, BayesMethod::Relevance] {
+            let fit = by(method, 4, x);
+            let cells = fit.report.holes.as_ref().map_or(5.0 * rows, |h| h.observed as f64);
+            for scale in [1e-150_f64, 1e-8, 1e8, 1e150] {
+                let other = by(method, 4, &Mat::from_fn(50, 5, |i, j| scale * x[(i, j)]));
+                assert_eq!(other.model.n_latent(), fit.model.n_latent(), "{scale}");
+                let noise = other.model.noise_variance() / scale / scale;
+                relative(noise, fit.model.noise_variance(), 1e-7, (method, scale));
+                // A density of the cells, less μ that is integrated out; of W too where it is a point.
+                let dimensions = match method {
+                    BayesMethod::Variational => cells - 5.0,
+                    BayesMethod::Relevance => cells + 5.0 * fit.model.n_latent() as f64,
+                };
+                let expected = objective(&fit) - dimensions * scale.ln();
+                relative(objective(&other), expected, 1e-9, (method, scale));
+            }
+            let far = by(method, 4, &Mat::from_fn(50, 5, |i, j| 1e8 + x[(i, j)]));
+            relative(far.model.noise_variance(), fit.model.noise_variance(), 1e-6, (method, "far"));
+        }
+    }
+}
+
+#[test]
+fn noise_alone_keeps_nothing() {
+    let mut rng = Rng(21);
+    let x = normal_matrix(200, 6, &mut rng);
+    for x in [&x, &punched(&x, 0.2, &mut rng)] {
+        let fit = by(BayesMethod::Variational, 5, x);
+        assert_eq!(fit.model.n_latent(), 0);
+        assert_eq!(fit.model.gaussian().latent_mean(table(x)).unwrap().ncols(), 0);
+        close(fit.model.noise_variance(), 1.0, 0.15, "noise"); // 1200 cells: a deviation of 0.04
+        assert!(objective(&fit).is_finite() && fit.report.log_likelihood.is_some());
+    }
+}
+
+#[test]
+fn odd_data_have_an_answer() {
+    let mut rng = Rng(31);
+    let methods = [BayesMethod::Variational, BayesMethod::Relevance];
+    let plane = &normal_matrix(20, 2, &mut rng) * normal_matrix(2, 5, &mut rng);
+    let wide = rows_with_deviations(12, &[9.0, 8.0, 7.0, 1.0, 1.0, 1.0], 0.0, &mut rng);
+    let wide = Mat::from_fn(6, 12, |i, j| wide[(j, i)]);
+    for method in methods {
+        let fit = by(method, 4, &plane);
+        assert_eq!((fit.model.n_latent(), fit.model.noise_variance()), (2, 0.0), "{method:?}");
+        assert!(fit.report.log_likelihood.is_none() && fit.report.bayes.unwrap().objective.is_none());
+        let two = Mat::from_fn(2, 3, |i, j| (i * (j + 1)) as f64);
+        assert!(by(method, 1, &two).model.mean()[0] == 0.5);
+        let one_feature = normal_matrix(30, 1, &mut rng);
+        assert_eq!(by(method, 1, &one_feature).model.n_latent(), 0, "{method:?}");
+        let mut constant = rows_with_deviations(40, &[5.0, 4.0, 1.0, 1.0], 0.0, &mut rng);
+        (0..40).for_each(|i| constant[(i, 3)] = 7.0);
+        assert!(by(method, 3, &constant).model.n_latent() >= 1);
+    }
+    // Rows always lie in a plane of one dimension less than there are of them: that they do says nothing.
+    let fit = by(BayesMethod::Variational, 5, &wide);
+    assert!(fit.model.n_latent() < 5 && fit.model.noise_variance() > 0.1);
+    let none = BayesianPca::new(0).fit(table(&plane)).unwrap_err();
+    assert!(none.to_string().contains("at least 1"), "{none}");
+}
+
+#[test]
+fn the_same_from_every_kind_of_source_and_any_threads() {
+    let mut rng = Rng(41);
+    let x = rows_with_deviations(300, &[4.0, 3.0, 1.0, 1.0, 1.0, 1.0], 2.0, &mut rng);
+    let x = punched(&x, 0.3, &mut rng);
+    let fit = |threads: usize| {
+        let options = Ppca::new(4).threads(threads);
+        BayesianPca::of(options).fit(table(&x)).unwrap().model
+    };
+    let bits = |m: &Predictive| common::matrix_bits(m.gaussian().loadings());
+    let one = fit(1);
+    [2, 3, 7].iter().for_each(|threads| assert_eq!(bits(&fit(*threads)), bits(&one)));
+    let listed = BayesianPca::new(4).fit(&common::holes::observed(&x)).unwrap().model;
+    close_matrix(&covariance(&listed), &covariance(&one), 1e-6, "observed cells only");
+}
+
+#[test]
+fn a_file_keeps_what_is_known() {
+    use covary::model::Model;
+    use covary::persist::SavedModel;
+    let x = rows_with_deviations(60, &[4.0, 3.0, 1.0, 1.0], 2.0, &mut Rng(51));
+    for method in [BayesMethod::Variational, BayesMethod::Relevance] {
+        let fit = by(method, 3, &x);
+        let model = fit.model.clone();
+        let bytes = SavedModel::new(fit, None).unwrap().to_bytes().unwrap();
+        let back = SavedModel::from_bytes(&bytes).unwrap();
+        assert_eq!(back.to_bytes().unwrap(), bytes);
+        assert_eq!(back.report.bayes.as_ref().unwrap().method, method);
+        let Model::Bpca(found) = back.model else { panic!("a model of kind {}", back.model.kind()) };
+        assert_eq!(found.precisions(), model.precisions());
+        assert_eq!(found.uncertainty().is_some(), method == BayesMethod::Variational);
+        let density = |m: &Predictive| m.gaussian().log_density(table(&x)).unwrap();
+        assert_eq!(common::bits(&density(&found)), common::bits(&density(&model)));
+    }
+}
+
+/// Imputed cells of data whose true values are known, with three times as many features as rows.
+#[test]
+fn metabolites_that_are_missing() {
+    let (Some(missing), Some(complete)) =
+        (common::read_csv("metabolite_missing"), common::read_csv("metabolite_complete"))
+    else {
+        return;
+    };
+    let measured = |csv: &common::Csv| csv.columns(|c| c != "sample");
+    let (x, truth) = (measured(&missing), measured(&complete));
+    let fit = by(BayesMethod::Variational, 5, &x);
+    let imputed = fit.model.gaussian().impute(table(&x)).unwrap();
+    let holes: Vec<(usize, usize)> = (0..x.nrows())
+        .flat_map(|i| (0..x.ncols()).map(move |j| (i, j)))
+        .filter(|at| x[*at].is_nan())
+        .collect();
+    let squares: f64 = holes.iter().map(|at| (imputed[*at] - truth[*at]).powi(2)).sum();
+    let rmse = (squares / holes.len() as f64).sqrt();
+    assert!(rmse < 0.1845, "{rmse}"); // vbpca_py 0.1.0 with three components
+}
