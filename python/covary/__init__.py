@@ -19,12 +19,14 @@ from covary._input import observed
 from covary._pca import PCA
 from covary._ppca import PPCA
 from covary._rotate import Rotation, rotate
+from covary._select import Selection, select
 
 __all__ = [
     "FactorAnalysis",
     "PCA",
     "PPCA",
     "Rotation",
+    "Selection",
     "__version__",
     "bartlett",
     "kmo",
@@ -32,5 +34,6 @@ __all__ = [
     "observed",
     "read",
     "rotate",
+    "select",
     "smc",
 ]

@@ -1,4 +1,4 @@
-"""What every linear-Gaussian estimator can be asked; the answers are the core's."""
+"""What every linear-Gaussian estimator does besides answering: fitting, telling how it went, and scikit-learn's manners."""
 
 import copy
 import json
@@ -6,31 +6,14 @@ import os
 import warnings
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array
 
 from covary import _covary
 from covary._html import summary
-from covary._input import is_single, rows_of
+from covary._input import rows_of
 from covary._progress import Progress
-
-_LARGEST_SEED = 2**32
-
-
-def seed_of(random_state):
-    """A seed of the core's generator: an integer is itself, a generator is asked for one."""
-    if isinstance(random_state, (int, np.integer)):
-        return int(random_state)
-    return int(check_random_state(random_state).randint(_LARGEST_SEED, dtype=np.uint64))
-
-
-def estimator_class(model):
-    """The class of estimators that hold this kind of model."""
-    import covary
-
-    return {"ppca": covary.PPCA, "pca": covary.PCA, "fa": covary.FactorAnalysis}[model.kind]
+from covary._questions import Questions
 
 
 def learned(name, doc):
@@ -49,7 +32,7 @@ def learned(name, doc):
     return property(get, doc=doc)
 
 
-class LinearGaussianEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LinearGaussianEstimator(Questions, BaseEstimator):
     """x = W z + μ + ε: fitting is forwarded to the core, and so is every question."""
 
     mean_ = learned("mean", "ndarray of shape (p,): mean of the features, μ.")
@@ -247,261 +230,6 @@ class LinearGaussianEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def _n_features_out(self):
         return self.n_components_
 
-    # -- questions -------------------------------------------------------------------------------------------------
-
-    def transform(self, X):
-        """Latent coordinates of each row, given the cells that were observed.
-
-        Parameters
-        ----------
-        X : as for `fit`
-
-        Returns
-        -------
-        ndarray of shape (n, q)
-        """
-        model = self._fitted()
-        rows = rows_of(self, X)
-        return model.transform(rows, self._whitens(), is_single(X), self.n_threads)
-
-    def inverse_transform(self, Z):
-        """Rows that latent coordinates stand for.
-
-        Parameters
-        ----------
-        Z : array-like of shape (n, q)
-
-        Returns
-        -------
-        ndarray of shape (n, p)
-        """
-        model = self._fitted()
-        single = is_single(Z)
-        Z = check_array(Z, dtype=np.float64, ensure_all_finite=False, ensure_min_features=0, input_name="Z")
-        return model.inverse_transform(Z, self._whitens(), single, self.n_threads)
-
-    def posterior(self, X):
-        """Mean and covariance of the latent variables of each row, given the cells that were observed.
-
-        Parameters
-        ----------
-        X : as for `fit`
-
-        Returns
-        -------
-        mean : ndarray of shape (n, q)
-        covariance : ndarray of shape (q, q), or (n, q, q) when rows have holes
-        """
-        model = self._fitted()
-        return model.posterior(rows_of(self, X), self.n_threads)
-
-    def reconstruct(self, X, kind="orthogonal"):
-        """Each row rebuilt from its latent coordinates, the missing cells too.
-
-        Parameters
-        ----------
-        X : as for `fit`
-        kind : {"orthogonal", "posterior"}
-            The nearest point of the model's plane, or the point of the posterior mean, which lies nearer to the centre.
-
-        Returns
-        -------
-        ndarray of shape (n, p)
-        """
-        model = self._fitted()
-        return model.reconstruct(rows_of(self, X), kind, self.n_threads)
-
-    def score_samples(self, X):
-        """Log density of the observed cells of each row; a row with none scores 0.
-
-        Parameters
-        ----------
-        X : as for `fit`
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        model = self._fitted()
-        return model.score_samples(rows_of(self, X), self.n_threads)
-
-    def score(self, X, y=None, sample_weight=None):
-        """Mean log density of the rows: what cross-validation compares.
-
-        Parameters
-        ----------
-        X : as for `fit`
-        y : ignored
-        sample_weight : array-like of shape (n,), optional
-
-        Returns
-        -------
-        float
-        """
-        return float(np.average(self.score_samples(X), weights=sample_weight))
-
-    def impute(self, X, return_std=False):
-        """Fill the holes of each row by what its observed cells say; observed cells stay as they are.
-
-        Parameters
-        ----------
-        X : as for `fit`
-        return_std : bool
-            Also give the standard deviation of each filled cell, 0 where a cell was observed.
-
-        Returns
-        -------
-        ndarray of shape (n, p), or two of them
-        """
-        model = self._fitted()
-        rows = rows_of(self, X)
-        return (model.impute_with_std if return_std else model.impute)(rows, self.n_threads)
-
-    def sample_missing(self, X, n_draws=1, random_state=0):
-        """Draw the missing cells of each row given the observed ones: multiple imputation.
-
-        Parameters
-        ----------
-        X : as for `fit`
-        n_draws : int
-        random_state : int, RandomState or None
-
-        Returns
-        -------
-        ndarray of shape (n_draws, n, p)
-            Observed cells are the same in every draw.
-        """
-        model = self._fitted()
-        return model.sample_missing(rows_of(self, X), n_draws, seed_of(random_state), self.n_threads)
-
-    def predict_cells(self, X, rows, columns):
-        """Mean and standard deviation of named cells, given what else was seen of their rows.
-
-        Parameters
-        ----------
-        X : :func:`covary.observed`
-            What was seen: the ratings of the people whose ratings are predicted.
-        rows, columns : array-like of int
-            Which cells.
-
-        Returns
-        -------
-        mean, std : ndarray
-            Of a cell that was seen, its value and 0.
-        """
-        model = self._fitted()
-        cells = list(zip(np.asarray(rows).tolist(), np.asarray(columns).tolist(), strict=True))
-        return model.predict_cells(rows_of(self, X), cells, self.n_threads)
-
-    def outliers(self, X):
-        """How far each row is from what the model expects, by its observed cells.
-
-        Parameters
-        ----------
-        X : as for `fit`
-
-        Returns
-        -------
-        dict of ndarrays of shape (n,)
-            `t2`: Hotelling's T², squared distance within the plane in units of its variance; `spe`: squared distance from the
-            plane; `p_value`: probability that a row of the model lies at least as far out.
-        """
-        model = self._fitted()
-        return model.outliers(rows_of(self, X), self.n_threads)
-
-    def conditional(self, x):
-        """Distribution of the missing cells of one row, given the others.
-
-        Parameters
-        ----------
-        x : array-like of shape (p,)
-            With NaN where cells are missing.
-
-        Returns
-        -------
-        indices : ndarray of int
-            Which features are missing.
-        mean : ndarray
-        covariance : ndarray
-        """
-        return self._fitted().conditional(np.asarray(x, dtype=np.float64).ravel())
-
-    def sample(self, n=1, random_state=0):
-        """Draw rows from the model.
-
-        Parameters
-        ----------
-        n : int
-        random_state : int, RandomState or None
-            The same integer gives the same rows on every machine.
-
-        Returns
-        -------
-        ndarray of shape (n, p)
-        """
-        return self._fitted().sample(n, seed_of(random_state), self.n_threads)
-
-    def marginal(self, features):
-        """The model of some of the features.
-
-        Parameters
-        ----------
-        features : sequence of int or str, slice or mask
-            In the order wanted.
-
-        Returns
-        -------
-        PPCA, or FactorAnalysis of the same factors
-            Fitted.
-        """
-        model = self._fitted()
-        names = list(getattr(self, "feature_names_in_", []))
-        if not isinstance(features, slice):
-            features = [names.index(f) if isinstance(f, str) else f for f in features]
-        indices = np.arange(model.n_features)[features]
-        marginal = model.marginal(indices.tolist())
-        return estimator_class(marginal)._of(marginal, n_threads=self.n_threads)
-
-    def rotate(self, method="varimax", **options):
-        """The same model with its loadings, on the scale of correlations, turned so that they can be read.
-
-        Parameters
-        ----------
-        method : str, Rotation or None
-            See :class:`covary.Rotation`; None turns them back.
-        **options
-            Those of :class:`covary.Rotation`, when `method` is a name.
-
-        Returns
-        -------
-        FactorAnalysis
-            Fitted; this estimator stays as it is.
-        """
-        from covary._factor import FactorAnalysis
-        from covary._rotate import Rotation, rotation_of
-
-        rotation = Rotation(method, **options) if isinstance(method, str) else method
-        model = self._fitted().rotated(rotation_of(rotation))
-        return FactorAnalysis._of(model, n_threads=self.n_threads)
-
-    def get_covariance(self):
-        """Covariance of the features under the model, W Wᵀ + noise.
-
-        Returns
-        -------
-        ndarray of shape (p, p)
-        """
-        return self._fitted().covariance()
-
-    def get_precision(self):
-        """Inverse of the covariance.
-
-        Returns
-        -------
-        ndarray of shape (p, p)
-        """
-        return self._fitted().precision()
-
     def save(self, path):
         """Write the model to a file that :func:`covary.load` and the command read.
 
@@ -513,9 +241,6 @@ class LinearGaussianEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         self._fitted().save(os.fspath(path))
 
     # -- manners ---------------------------------------------------------------------------------------------------
-
-    def _whitens(self):
-        return False
 
     def _summary(self):
         """What a notebook shows besides."""

@@ -18,9 +18,17 @@ __all__ = [
     "__version__",
     "adequacy",
     "adequacy_of_seen",
+    "factor_errors",
+    "factor_scores",
+    "factor_tables",
     "fit",
-    "seen_covariance",
+    "given_factors",
     "most_factors",
+    "ppca_errors",
+    "ppca_intervals",
+    "rotated",
+    "seen_covariance",
+    "select",
 ]
 
 __version__: str
@@ -164,14 +172,6 @@ class Model:
         names: list[str] | None = None,
     ) -> Model: ...
     @staticmethod
-    def given_factors(
-        mean: NDArray[np.float64],
-        pattern: NDArray[np.float64],
-        noise_variance: NDArray[np.float64],
-        correlation: NDArray[np.float64] | None = None,
-        names: list[str] | None = None,
-    ) -> Model: ...
-    @staticmethod
     def from_bytes(bytes: bytes) -> Model: ...
     def to_bytes(self) -> bytes: ...
     @staticmethod
@@ -213,12 +213,6 @@ class Model:
     def transform(
         self, rows: Rows, whiten: bool = False, single_precision: bool = False, threads: int | None = None
     ) -> NDArray[Any]: ...
-    def scores(
-        self, rows: Rows, method: str, single_precision: bool = False, threads: int | None = None
-    ) -> NDArray[Any]: ...
-    def factor_tables(self) -> dict[str, NDArray[np.float64]]: ...
-    def rotated(self, rotation: Rotation | None = None) -> Model: ...
-    def standard_errors(self, threads: int | None = None) -> str: ...
     def posterior(
         self, rows: Rows, threads: int | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
@@ -252,6 +246,23 @@ class Model:
 
 def fit(rows: Rows, options: Options | FactorOptions, progress: _Progress | None = None) -> Model: ...
 def most_factors(n_features: int) -> int: ...
+def given_factors(
+    mean: NDArray[np.float64],
+    pattern: NDArray[np.float64],
+    noise_variance: NDArray[np.float64],
+    correlation: NDArray[np.float64] | None = None,
+    names: list[str] | None = None,
+) -> Model: ...
+def factor_scores(
+    model: Model, rows: Rows, method: str, single_precision: bool = False, threads: int | None = None
+) -> NDArray[Any]: ...
+def factor_tables(model: Model) -> dict[str, NDArray[np.float64]]: ...
+def factor_errors(model: Model, threads: int | None = None) -> str: ...
+def rotated(model: Model, rotation: Rotation | None = None) -> Model: ...
+def ppca_errors(model: Model, threads: int | None = None) -> dict[str, Any]: ...
+def ppca_intervals(
+    model: Model, level: float | None = None, threads: int | None = None
+) -> dict[str, NDArray[np.float64]]: ...
 def seen_covariance(
     covariance: NDArray[np.float64], n_rows: int, mean: NDArray[np.float64] | None = None
 ) -> Seen: ...
@@ -259,3 +270,13 @@ def adequacy(
     covariance: NDArray[np.float64], n_rows: float | None = None, names: list[str] | None = None
 ) -> str: ...
 def adequacy_of_seen(seen: Seen, names: list[str] | None = None) -> str: ...
+def select(
+    rows: Rows,
+    *,
+    max: int | None = None,
+    folds: int | None = None,
+    cells: bool = False,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: _Progress | None = None,
+) -> str: ...

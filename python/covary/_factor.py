@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from covary import _covary
-from covary._base import LinearGaussianEstimator, seed_of
-from covary._input import is_single, rows_of
+from covary._base import LinearGaussianEstimator
+from covary._input import is_single, rows_of, seed_of
 from covary._rotate import Rotation, rotation_of
 
 
@@ -28,7 +28,7 @@ def _table(name, doc):
     def get(self):
         model = self._fitted()
         if name not in self._numbers:
-            tables = model.factor_tables()
+            tables = _covary.factor_tables(model)
             for array in tables.values():
                 array.flags.writeable = False
             self._numbers.update(tables)
@@ -284,7 +284,7 @@ class FactorAnalysis(LinearGaussianEstimator):
         noise = np.ascontiguousarray(np.broadcast_to(noise, mean.shape) if noise.ndim == 0 else noise)
         if factor_correlation is not None:
             factor_correlation = np.asarray(factor_correlation, dtype=np.float64)
-        return cls._of(_covary.Model.given_factors(mean, loadings, noise, factor_correlation))
+        return cls._of(_covary.given_factors(mean, loadings, noise, factor_correlation))
 
     # -- what was found --------------------------------------------------------------------------------------------
 
@@ -334,7 +334,7 @@ class FactorAnalysis(LinearGaussianEstimator):
         StandardErrors
             A named tuple: `loadings` (p, q), `factor_correlation` (q, q), `uniquenesses` (p,). 0 for what is fixed.
         """
-        found = json.loads(self._fitted().standard_errors(self.n_threads))
+        found = json.loads(_covary.factor_errors(self._fitted(), self.n_threads))
         found = found["standardised" if standardised else "given"]
         return StandardErrors(
             np.array(found["loadings"]), np.array(found["correlation"]), np.array(found["uniquenesses"])
@@ -356,7 +356,7 @@ class FactorAnalysis(LinearGaussianEstimator):
         """
         model = self._fitted()
         rows = rows_of(self, X)
-        return model.scores(rows, method, is_single(X), self.n_threads)
+        return _covary.factor_scores(model, rows, method, is_single(X), self.n_threads)
 
     def _summary(self):
         fit = self.fit_indices_

@@ -2,8 +2,8 @@
 
 import os
 
-from covary._base import estimator_class
 from covary._covary import File, Model
+from covary._questions import estimator_class
 
 
 def load(path):

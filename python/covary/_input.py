@@ -1,11 +1,21 @@
 """Whatever people call X, as rows that the core can read: looked at where it lies if possible."""
 
 import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from covary._covary import File, Rows
 
 _REALS = [np.float64, np.float32]
+_LARGEST_SEED = 2**32
+
+
+class Reader(BaseEstimator):
+    """What `rows_of` wants to tell about features, for functions that fit nothing."""
+
+    def __init__(self, n_threads=None):
+        self.n_threads = n_threads
 
 
 class Observed:
@@ -141,3 +151,10 @@ def _features(estimator, names, n_features, reset):
             "The feature names should match those that were passed during fit: "
             f"feature {first} is '{names[first]}' where '{expected[first]}' is expected"
         )
+
+
+def seed_of(random_state):
+    """A seed of the core's generator: an integer is itself, a generator is asked for one."""
+    if isinstance(random_state, (int, np.integer)):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(_LARGEST_SEED, dtype=np.uint64))

@@ -3,7 +3,8 @@
 from numbers import Integral
 
 from covary import _covary
-from covary._base import LinearGaussianEstimator, learned, seed_of
+from covary._base import LinearGaussianEstimator, learned
+from covary._input import seed_of
 
 # scikit-learn's names for what the core calls otherwise.
 _SOLVERS = {"full": "svd", "covariance_eigh": "eigen", "arpack": "krylov", "randomized": "krylov"}

@@ -1,9 +1,30 @@
 """Probabilistic PCA."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from covary import _covary
-from covary._base import LinearGaussianEstimator, seed_of
+from covary._base import LinearGaussianEstimator
+from covary._input import seed_of
+
+
+class PPCAErrors(NamedTuple):
+    """Standard errors of a fit; see :meth:`PPCA.standard_errors`."""
+
+    mean: np.ndarray
+    noise_variance: float
+    explained_variance: np.ndarray
+    loadings: np.ndarray
+
+
+class PPCAIntervals(NamedTuple):
+    """Intervals of a fit, lower ends first; see :meth:`PPCA.intervals`."""
+
+    mean: np.ndarray
+    noise_variance: np.ndarray
+    explained_variance: np.ndarray
+    loadings: np.ndarray
 
 
 class PPCA(LinearGaussianEstimator):
@@ -111,6 +132,68 @@ class PPCA(LinearGaussianEstimator):
             seed=seed_of(self.random_state),
             threads=self.n_threads,
         )
+
+    def standard_errors(self):
+        """Standard errors of the mean, the noise variance, the explained variances and the loadings, for many complete rows [A63]_.
+
+        Returns
+        -------
+        PPCAErrors
+            A named tuple: `mean` (p,), `noise_variance` (NaN when q = p: there is none), `explained_variance` (q,), `loadings` (p, q).
+            The loadings of a component whose variance is that of another direction are not determined; their errors are infinite.
+
+        Raises
+        ------
+        ValueError
+            When rows had holes, were too few, or the parameters were given.
+
+        References
+        ----------
+        .. [A63] T. W. Anderson (1963). Asymptotic theory for principal component analysis. Ann. Math. Statist. 34.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from covary import PPCA
+        >>> X = np.random.default_rng(0).normal(size=(400, 4)) * [3, 1, 1, 1]
+        >>> model = PPCA(1).fit(X)
+        >>> model.standard_errors().mean.round(2)
+        array([0.15, 0.05, 0.05, 0.05])
+        """
+        return PPCAErrors(**_covary.ppca_errors(self._fitted(), self.n_threads))
+
+    def intervals(self, level=None):
+        """Confidence intervals of the mean, the noise variance, the explained variances and the loadings, from complete rows.
+
+        The mean has Student's intervals, variances have those of χ² distributions, which hold with few rows too; those of the loadings
+        are normal ones, for many rows.
+
+        Parameters
+        ----------
+        level : float or None
+            Probability with which each interval holds its number; None is 0.95.
+
+        Returns
+        -------
+        PPCAIntervals
+            A named tuple of arrays whose first axis has the lower and the upper end: `mean` (2, p), `noise_variance` (2,),
+            `explained_variance` (2, q), `loadings` (2, p, q). Without ends where `standard_errors` are infinite.
+
+        Raises
+        ------
+        ValueError
+            As for `standard_errors`, and when `level` is not between 0 and 1.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from covary import PPCA
+        >>> X = np.random.default_rng(0).normal(size=(400, 4)) * [3, 1, 1, 1]
+        >>> low, high = PPCA(1).fit(X).intervals().noise_variance
+        >>> bool(low < 1 < high)
+        True
+        """
+        return PPCAIntervals(**_covary.ppca_intervals(self._fitted(), level, self.n_threads))
 
     @classmethod
     def from_parameters(cls, *, mean, loadings, noise_variance):

@@ -3,25 +3,15 @@
 The module comes from the installed scikit-learn; its name ``FactorAnalysis`` is replaced by ours, and every test it holds is run here.
 """
 
-import importlib.util
-
 import numpy as np
 import pytest
 import sklearn.decomposition.tests.test_factor_analysis as original
+from support import with_our
 
 import covary
 
 
-def _load():
-    """The module once more, under another name, with our class in it."""
-    spec = importlib.util.spec_from_file_location("scikit_learn_factor_tests_of_covary", original.__file__)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    module.FactorAnalysis = covary.FactorAnalysis
-    return module
-
-
-_MODULE = _load()
+_MODULE = with_our(original, FactorAnalysis=covary.FactorAnalysis)
 globals().update({name: test for name, test in vars(_MODULE).items() if name.startswith("test_")})
 pytestmark = pytest.mark.filterwarnings("ignore:.*degrees of freedom")
 

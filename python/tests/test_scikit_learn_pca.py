@@ -4,10 +4,9 @@ The module comes from the installed scikit-learn; its name ``PCA`` is replaced b
 Those below do not pass, each with the reason why ours is right to differ.
 """
 
-import importlib.util
-
 import pytest
 import sklearn.decomposition.tests.test_pca as original
+from support import with_our
 
 import covary
 
@@ -32,16 +31,7 @@ def reason_to_differ(name):
     return next(found, None)
 
 
-def _load():
-    """The module once more, under another name, with our class in it."""
-    spec = importlib.util.spec_from_file_location("scikit_learn_tests_of_covary", original.__file__)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    module.PCA = covary.PCA
-    return module
-
-
-_MODULE = _load()
+_MODULE = with_our(original, PCA=covary.PCA)
 globals().update({name: test for name, test in vars(_MODULE).items() if name.startswith("test_")})
 
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use covary::Components;
 use covary_io::{Budget, Format, ReadOptions, Selection, TripleColumns};
-pub(crate) use factor::{CUT, Rotate, RotationName, Towards, cut, rotation};
+pub(crate) use factor::{CUT, Rotate, RotationName, Towards, cut, level, rotation};
 pub(crate) use impute::{Filling, Holdout, Impute};
 pub(crate) use select::Select;
 pub(crate) use wanted::{Axes, Factors, Wanted};

@@ -174,8 +174,8 @@ Factor analysis has under factors what covary inspect --json tells of it; otherw
 null. Its noise_variance is the mean over the features.
 
 Keys of --json: data, model_file, model, rows, weight, features, components,
-components_because, solver, solver_reason, noise_variance, log_likelihood (null when
-infinite), total_variance, eigenvalues, explained_variance_ratio, holes, factors, converged,
+components_because, solver, solver_reason, noise_variance, noise_interval (of 95 %; null
+unless ppca of complete rows), log_likelihood (null when infinite), total_variance, eigenvalues, explained_variance_ratio, holes, factors, converged,
 stop, iterations, passes, carried, left_out, seconds.")]
 pub(crate) struct Fit {
     #[arg(value_name = "DATA", help = DATA_HELP, long_help = concat!(
@@ -340,6 +340,11 @@ Examples:
   covary inspect wine.covary
   covary inspect wine.covary --json | jq .noise_variance
   covary inspect items.covary --cut 0.4 --errors
+  covary inspect wine.covary --errors --level 0.99 --json | jq .intervals.mean
+
+With --errors --json, ppca of complete rows has standard_errors (mean, noise_variance,
+eigenvalues, loadings) and intervals (the same as pairs, loadings_lower and loadings_upper,
+and their level); null is infinite: the rows do not tell the direction of that component.
 
 Keys of --json under factors (null for other models): rotation, discrepancy, dof,
 correlation_log_likelihood, gradient_norm, starts, agreeing, lower, heywood, unused,
@@ -357,9 +362,13 @@ pub(crate) struct Inspect {
     /// Of factors: leave out standardised loadings below this size [default: 0.3]
     #[arg(long, value_name = "X", value_parser = args::cut)]
     pub(crate) cut: Option<f64>,
-    /// Of factors: standard errors of the loadings beside them
+    /// Of factors: standard errors of the loadings beside them. Of ppca: standard errors and intervals of the mean, the noise
+    /// variance and the loadings
     #[arg(long)]
     pub(crate) errors: bool,
+    /// Of ppca: probability with which each interval holds its number [default: 0.95]
+    #[arg(long, value_name = "X", value_parser = args::level, requires = "errors")]
+    pub(crate) level: Option<f64>,
 }
 
 /// Summarise one part of the data, to be merged with others

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use covary::estimator::Holes;
+use covary::assess::{PpcaErrors, PpcaEstimate, PpcaIntervals};
+use covary::estimator::{Holes, ppca_estimate};
 use covary::model::{Model, Noise};
 use covary::persist::SavedModel;
 use serde::Serialize;
@@ -10,7 +11,7 @@ use serde::Serialize;
 use crate::exit::{Failure, Result};
 use crate::factors::FactorFacts;
 use crate::phrase::count;
-use crate::table::{bar, columns, number, numbers, pairs, percent};
+use crate::table::{bar, columns, level as percentage, number, numbers, pairs, percent};
 
 /// Components that are listed one by one.
 const LISTED: usize = 24;
@@ -26,16 +27,26 @@ pub(crate) struct Facts {
     solver: &'static str,
     solver_reason: String,
     noise_variance: f64,
+    noise_interval: Option<(f64, f64)>,
     log_likelihood: Option<f64>,
     total_variance: f64,
     eigenvalues: Vec<f64>,
     explained_variance_ratio: Vec<f64>,
     holes: Option<HoleFacts>,
     pub(crate) factors: Option<FactorFacts>,
+    #[serde(flatten)]
+    pub(crate) precision: Option<Precision>,
     converged: bool,
     stop: serde_json::Value,
     iterations: usize,
     passes: usize,
+}
+
+/// How sure the numbers of PPCA are.
+#[derive(Debug, Serialize)]
+pub(crate) struct Precision {
+    pub(crate) standard_errors: PpcaErrors,
+    pub(crate) intervals: PpcaIntervals,
 }
 
 /// What the rows lack.
@@ -79,12 +90,14 @@ impl Facts {
             solver: report.plan.solver.name(),
             solver_reason: report.plan.reason.clone(),
             noise_variance: noise_variance(&saved.model)?,
+            noise_interval: noise_interval(saved),
             log_likelihood: report.log_likelihood,
             total_variance: report.total_variance,
             explained_variance_ratio: eigenvalues.iter().map(|v| v / report.total_variance).collect(),
             eigenvalues,
             holes: report.holes.as_ref().map(HoleFacts::new),
             factors: FactorFacts::new(saved),
+            precision: None,
             converged: report.converged(),
             stop: serde_json::to_value(report.stop).unwrap_or_default(),
             iterations: report.trace.len(),
@@ -105,7 +118,7 @@ impl Facts {
         ];
         match &self.factors {
             Some(factors) => pairs.extend(factors.pairs()),
-            None => pairs.push(("noise variance (σ²)", number(self.noise_variance))),
+            None => pairs.push(("noise variance (σ²)", self.noise_in_words())),
         }
         pairs.push(("log-likelihood", self.log_likelihood_in_words()));
         pairs.push(("total variance", number(self.total_variance)));
@@ -119,6 +132,16 @@ impl Facts {
             pairs.push(("not converged", words));
         }
         pairs
+    }
+
+    /// σ², with the interval that was asked for.
+    fn noise_in_words(&self) -> String {
+        let asked = self.precision.as_ref().map(|p| (p.intervals.level, p.intervals.noise_variance));
+        let (level, interval) = asked.unwrap_or((PpcaEstimate::LEVEL, self.noise_interval));
+        let interval = interval.map(|(low, high)| {
+            format!(" ({} interval {} to {})", percentage(level), number(low), number(high))
+        });
+        format!("{}{}", number(self.noise_variance), interval.unwrap_or_default())
     }
 
     fn passes_in_words(&self) -> String {
@@ -193,6 +216,13 @@ fn noise_variance(model: &Model) -> Result<f64> {
         Noise::Isotropic(v) => *v,
         Noise::Diagonal(psi) => psi.iter().sum::<f64>() / psi.len().max(1) as f64,
     })
+}
+
+/// That of σ², for PPCA of complete rows.
+fn noise_interval(saved: &SavedModel) -> Option<(f64, f64)> {
+    let Model::Ppca(model) = &saved.model else { return None };
+    let estimate = ppca_estimate(model, &saved.report).ok()?;
+    estimate.noise_interval(PpcaEstimate::LEVEL).ok().flatten()
 }
 
 /// JSON for programs, readable for people.

@@ -51,6 +51,11 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
+/// A probability as a percentage, with the decimals that it has.
+pub(crate) fn level(probability: f64) -> String {
+    format!("{} %", (1e8 * probability).round() / 1e6)
+}
+
 /// A number with six figures or so.
 pub(crate) fn number(value: f64) -> String {
     formatted(value, value)

@@ -7,7 +7,7 @@ use common::holes::punched;
 use common::{Rng, close, close_matrix, normal_matrix, relative, rows_with_deviations, table};
 use covary::linalg::Mat;
 use covary::model::Predictive;
-use covary::{BayesMethod, BayesianPca, Fit, Ppca, Solver};
+use covary::{BayesMethod, BayesianPca, Components, Fit, Ppca, Solver};
 
 fn by(method: BayesMethod, q: usize, x: &Mat<f64>) -> Fit<Predictive> {
     BayesianPca::new(q).method(method).fit(table(x)).unwrap()
@@ -263,14 +263,18 @@ fn the_same_from_every_kind_of_source_and_any_threads() {
     let x = rows_with_deviations(300, &[4.0, 3.0, 1.0, 1.0, 1.0, 1.0], 2.0, &mut rng);
     let x = punched(&x, 0.3, &mut rng);
     let fit = |threads: usize| {
-        let options = Ppca::new(4).threads(threads);
+        let options = Ppca::new(4).threads(threads).tolerance(1e-20);
         BayesianPca::of(options).fit(table(&x)).unwrap().model
     };
     let bits = |m: &Predictive| common::matrix_bits(m.gaussian().loadings());
     let one = fit(1);
     [2, 3, 7].iter().for_each(|threads| assert_eq!(bits(&fit(*threads)), bits(&one)));
-    let listed = BayesianPca::new(4).fit(&common::holes::observed(&x)).unwrap().model;
-    close_matrix(&covariance(&listed), &covariance(&one), 1e-6, "observed cells only");
+    let free = BayesianPca::of(Ppca::new(Components::All).tolerance(1e-20)).fit(table(&x)).unwrap();
+    assert_eq!(free.report.bayes.unwrap().allowed, 5);
+    close_matrix(&covariance(&free.model), &covariance(&one), 1e-8, "all allowed");
+    let listed =
+        BayesianPca::of(Ppca::new(4).tolerance(1e-20)).fit(&common::holes::observed(&x)).unwrap().model;
+    close_matrix(&covariance(&listed), &covariance(&one), 1e-8, "observed cells only");
 }
 
 #[test]

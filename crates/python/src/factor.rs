@@ -1,18 +1,22 @@
-//! Factor analysis: options as Python gives them, forwarded to the estimator.
+//! Factor analysis: options as Python gives them, forwarded to the estimator, and what is asked of factors alone.
 
 use covary::data::RowSource;
 use covary::estimator::{Report, most_factors as most, standard_errors, turned};
 use covary::evidence::Moments as Evidence;
-use covary::model::{Factors, Model as AnyModel, Scores};
+use covary::model::{Factors, LinearGaussian, Model as AnyModel, Noise, Scores};
 use covary::persist::SavedModel;
 use covary::rotate::Rotate;
 use covary::{Control, FactorAnalysis, FactorSolver};
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::door::Manner;
-use crate::output::{matrix, vector};
+use crate::door::{Manner, run};
+use crate::errors::exception;
+use crate::input::Rows;
+use crate::model::{Model, to_mat};
+use crate::output::{double, matrix, single, vector};
 use crate::rotation::Rotation;
 
 /// How factors are to be fitted.
@@ -96,8 +100,48 @@ pub(crate) fn most_factors(n_features: usize) -> usize {
     most(n_features)
 }
 
+/// A model of factors: mean (p), pattern (p, q), noise variances (p) and correlation of the factors (q, q).
+#[pyfunction]
+#[pyo3(signature = (mean, pattern, noise_variance, correlation=None, names=None))]
+pub(crate) fn given_factors(
+    py: Python<'_>,
+    mean: PyReadonlyArray1<'_, f64>,
+    pattern: PyReadonlyArray2<'_, f64>,
+    noise_variance: PyReadonlyArray1<'_, f64>,
+    correlation: Option<PyReadonlyArray2<'_, f64>>,
+    names: Option<Vec<String>>,
+) -> PyResult<Model> {
+    let (mean, pattern) = (mean.as_array().to_vec(), to_mat(&pattern));
+    let noise = Noise::Diagonal(noise_variance.as_array().to_vec());
+    let model = match correlation {
+        Some(phi) => Factors::given(mean, pattern.as_ref(), to_mat(&phi).as_ref(), noise),
+        None => LinearGaussian::new(mean, pattern, noise).map(Factors::new),
+    };
+    let saved = model.and_then(|model| SavedModel::given(model, names));
+    Model::new(py, saved.map_err(|error| exception(py, &error))?)
+}
+
+/// Scores on factors (n, q): "regression" or "bartlett".
+#[pyfunction]
+#[pyo3(signature = (model, rows, method, single_precision=false, threads=None))]
+pub(crate) fn factor_scores<'py>(
+    py: Python<'py>,
+    model: &Model,
+    rows: &Rows,
+    method: &str,
+    single_precision: bool,
+    threads: Option<usize>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (factors, method) = (model.factors()?.clone(), scores(method)?);
+    let z = model.ask(py, rows, threads, move |_, rows| factors.transform(rows, method))?;
+    Ok(match single_precision {
+        true => single(&z).into_numpy(py)?.into_any(),
+        false => double(&z).into_numpy(py)?.into_any(),
+    })
+}
+
 /// How scores are estimated.
-pub(crate) fn scores(method: &str) -> PyResult<Scores> {
+fn scores(method: &str) -> PyResult<Scores> {
     match method {
         "regression" => Ok(Scores::Regression),
         "bartlett" => Ok(Scores::Bartlett),
@@ -107,8 +151,10 @@ pub(crate) fn scores(method: &str) -> PyResult<Scores> {
     }
 }
 
-/// What loadings on factors tell, as arrays.
-pub(crate) fn tables<'py>(py: Python<'py>, factors: &Factors) -> PyResult<Bound<'py, PyDict>> {
+/// Structure, correlation of factors, communalities, … as arrays.
+#[pyfunction]
+pub(crate) fn factor_tables<'py>(py: Python<'py>, model: &Model) -> PyResult<Bound<'py, PyDict>> {
+    let factors = model.factors()?;
     let dict = PyDict::new(py);
     let q = factors.n_factors();
     let turn = factors.turn().cloned().unwrap_or_else(|| covary::linalg::Mat::identity(q, q));
@@ -124,14 +170,26 @@ pub(crate) fn tables<'py>(py: Python<'py>, factors: &Factors) -> PyResult<Bound<
     Ok(dict)
 }
 
-/// Standard errors of a fit, as JSON.
-pub(crate) fn precision(factors: &Factors, saved: &SavedModel) -> covary::Result<String> {
-    let found = standard_errors(factors, &saved.report)?;
-    serde_json::to_string(&found).map_err(|error| covary::Error::Format(error.to_string()))
+/// Standard errors of a fit of factors, as JSON.
+#[pyfunction]
+#[pyo3(signature = (model, threads=None))]
+pub(crate) fn factor_errors(py: Python<'_>, model: &Model, threads: Option<usize>) -> PyResult<String> {
+    let (factors, report) = (model.factors()?.clone(), model.saved().report.clone());
+    run(py, &Manner { threads, progress: None }, move |_| {
+        let found = standard_errors(&factors, &report)?;
+        serde_json::to_string(&found).map_err(|error| covary::Error::Format(error.to_string()))
+    })
 }
 
-/// A model with its loadings turned, or turned back: factors, whatever it was before.
-pub(crate) fn rotated(saved: SavedModel, rotate: Option<Rotate>) -> covary::Result<SavedModel> {
+/// The same model with its loadings turned, or turned back: factors, whatever it was before.
+#[pyfunction]
+#[pyo3(signature = (model, rotation=None))]
+pub(crate) fn rotated(py: Python<'_>, model: &Model, rotation: Option<&Rotation>) -> PyResult<Model> {
+    let (saved, rotate) = (model.saved().clone(), rotation.map(Rotation::rotate));
+    Model::new(py, run(py, &Manner::default(), move |_| with_turn(saved, rotate))?)
+}
+
+fn with_turn(saved: SavedModel, rotate: Option<Rotate>) -> covary::Result<SavedModel> {
     let factors = match saved.model {
         AnyModel::Fa(factors) => factors,
         other => Factors::new(other.gaussian()?.into_owned()),

@@ -9,8 +9,10 @@ mod fit;
 mod input;
 mod model;
 mod output;
+mod precision;
 mod reading;
 mod rotation;
+mod select;
 
 use pyo3::prelude::*;
 
@@ -26,8 +28,16 @@ fn _covary(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<rotation::Rotation>()?;
     module.add_class::<model::Model>()?;
     module.add_function(wrap_pyfunction!(factor::most_factors, module)?)?;
+    module.add_function(wrap_pyfunction!(factor::given_factors, module)?)?;
+    module.add_function(wrap_pyfunction!(factor::factor_scores, module)?)?;
+    module.add_function(wrap_pyfunction!(factor::factor_tables, module)?)?;
+    module.add_function(wrap_pyfunction!(factor::factor_errors, module)?)?;
+    module.add_function(wrap_pyfunction!(factor::rotated, module)?)?;
+    module.add_function(wrap_pyfunction!(precision::ppca_errors, module)?)?;
+    module.add_function(wrap_pyfunction!(precision::ppca_intervals, module)?)?;
     module.add_function(wrap_pyfunction!(rotation::seen_covariance, module)?)?;
     module.add_function(wrap_pyfunction!(rotation::adequacy, module)?)?;
     module.add_function(wrap_pyfunction!(rotation::adequacy_of_seen, module)?)?;
+    module.add_function(wrap_pyfunction!(select::select, module)?)?;
     module.add_function(wrap_pyfunction!(fit::fit, module)?)
 }

@@ -15,11 +15,9 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::door::{Manner, run};
 use crate::errors::exception;
-use crate::factor::{precision, rotated, scores, tables};
 use crate::input::{Held, Rows, write};
 use crate::output::{double, matrix, single, vector};
 use crate::reading::Reading;
-use crate::rotation::Rotation;
 
 /// A model with its provenance.
 #[pyclass(frozen, module = "covary._covary")]
@@ -34,7 +32,13 @@ impl Model {
         Ok(Self { saved, inner })
     }
 
-    fn factors(&self) -> PyResult<&Factors> {
+    /// What stands in a file.
+    pub(crate) fn saved(&self) -> &SavedModel {
+        &self.saved
+    }
+
+    /// As factors, when it is of them.
+    pub(crate) fn factors(&self) -> PyResult<&Factors> {
         match &*self.inner {
             Reading::Factors(m) => Ok(m),
             _ => Err(PyValueError::new_err("a model of kind 'fa' is needed")),
@@ -42,7 +46,7 @@ impl Model {
     }
 
     /// Asks something about rows.
-    fn ask<T: Send + 'static>(
+    pub(crate) fn ask<T: Send + 'static>(
         &self,
         py: Python<'_>,
         rows: &Rows,
@@ -78,27 +82,6 @@ impl Model {
             GivenNoise::Diagonal(values) => Noise::Diagonal(values.as_array().to_vec()),
         };
         let model = LinearGaussian::new(mean.as_array().to_vec(), to_mat(&loadings), noise);
-        let saved = model.and_then(|model| SavedModel::given(model, names));
-        Self::new(py, saved.map_err(|error| exception(py, &error))?)
-    }
-
-    /// A model of factors: mean (p), pattern (p, q), noise variances (p) and correlation of the factors (q, q).
-    #[staticmethod]
-    #[pyo3(signature = (mean, pattern, noise_variance, correlation=None, names=None))]
-    fn given_factors(
-        py: Python<'_>,
-        mean: PyReadonlyArray1<'_, f64>,
-        pattern: PyReadonlyArray2<'_, f64>,
-        noise_variance: PyReadonlyArray1<'_, f64>,
-        correlation: Option<PyReadonlyArray2<'_, f64>>,
-        names: Option<Vec<String>>,
-    ) -> PyResult<Self> {
-        let (mean, pattern) = (mean.as_array().to_vec(), to_mat(&pattern));
-        let noise = Noise::Diagonal(noise_variance.as_array().to_vec());
-        let model = match correlation {
-            Some(phi) => Factors::given(mean, pattern.as_ref(), to_mat(&phi).as_ref(), noise),
-            None => LinearGaussian::new(mean, pattern, noise).map(Factors::new),
-        };
         let saved = model.and_then(|model| SavedModel::given(model, names));
         Self::new(py, saved.map_err(|error| exception(py, &error))?)
     }
@@ -256,44 +239,6 @@ impl Model {
         }
         let z = self.ask(py, rows, threads, move |m, rows| Ok(double(&m.transform(rows, whiten)?)))?;
         Ok(z.into_numpy(py)?.into_any())
-    }
-
-    /// Scores on factors (n, q): "regression" or "bartlett".
-    #[pyo3(signature = (rows, method, single_precision=false, threads=None))]
-    fn scores<'py>(
-        &self,
-        py: Python<'py>,
-        rows: &Rows,
-        method: &str,
-        single_precision: bool,
-        threads: Option<usize>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let (factors, method) = (self.factors()?.clone(), scores(method)?);
-        let z = self.ask(py, rows, threads, move |_, rows| factors.transform(rows, method))?;
-        Ok(match single_precision {
-            true => single(&z).into_numpy(py)?.into_any(),
-            false => double(&z).into_numpy(py)?.into_any(),
-        })
-    }
-
-    /// Structure, correlation of factors, communalities, … as arrays.
-    fn factor_tables<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        tables(py, self.factors()?)
-    }
-
-    /// The same model with its loadings turned, or turned back.
-    #[pyo3(signature = (rotation=None))]
-    fn rotated(&self, py: Python<'_>, rotation: Option<&Rotation>) -> PyResult<Self> {
-        let (saved, rotate) = (self.saved.clone(), rotation.map(Rotation::rotate));
-        let saved = run(py, &Manner::default(), move |_| rotated(saved, rotate))?;
-        Self::new(py, saved)
-    }
-
-    /// Standard errors of a fit of factors, as JSON.
-    #[pyo3(signature = (threads=None))]
-    fn standard_errors(&self, py: Python<'_>, threads: Option<usize>) -> PyResult<String> {
-        let (factors, saved) = (self.factors()?.clone(), self.saved.clone());
-        run(py, &Manner { threads, progress: None }, move |_| precision(&factors, &saved))
     }
 
     /// Posterior mean (n, q) and covariance: (q, q) when no row has a hole, else (n, q, q).

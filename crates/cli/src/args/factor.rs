@@ -143,6 +143,12 @@ pub(crate) fn rotation(text: &str) -> Result<RotationName, String> {
     }
 }
 
+/// A probability of intervals.
+pub(crate) fn level(text: &str) -> Result<f64, String> {
+    let wanted = "give a probability between 0 and 1, such as 0.95";
+    text.parse().ok().filter(|x| *x > 0.0 && *x < 1.0).ok_or_else(|| wanted.into())
+}
+
 /// A size of loadings.
 pub(crate) fn cut(text: &str) -> Result<f64, String> {
     let wanted = "give a size of loadings such as 0.3; 0 shows them all";

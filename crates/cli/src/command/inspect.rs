@@ -1,7 +1,7 @@
 //! `covary inspect`: what is in a model or in moments.
 
-use covary::assess::Precision;
-use covary::estimator::standard_errors;
+use covary::assess::PpcaEstimate;
+use covary::estimator::{ppca_estimate, standard_errors};
 use covary::evidence::Moments;
 use covary::linalg::Mat;
 use covary::model::Model;
@@ -15,8 +15,8 @@ use crate::factors::rows;
 use crate::files::{Saved, read_saved};
 use crate::flags::Inspect;
 use crate::phrase::about_features;
-use crate::summary::{Facts, json};
-use crate::table::{columns, number, pairs};
+use crate::summary::{Facts, Precision, json};
+use crate::table::{columns, level, number, pairs};
 
 /// Components and features that the table of loadings shows.
 const SHOWN: usize = 8;
@@ -26,7 +26,9 @@ pub(super) fn run(flags: &Inspect) -> Result<Code> {
     let text = match (read_saved(&flags.model)?, flags.json) {
         (Saved::Model(saved), true) => json(&Whole::new(flags, &saved)?)?,
         (Saved::Model(saved), false) => model_text(flags, &saved)?,
-        (Saved::Moments(_), _) if flags.cut.is_some() || flags.errors => return Err(only_factors("moments")),
+        (Saved::Moments(_), _) if flags.cut.is_some() || flags.errors => {
+            return Err(only("--cut and --errors are for models", "moments"));
+        }
         (Saved::Moments(part), true) => json(&MomentsFacts::new(part))?,
         (Saved::Moments(part), false) => moments_text(&MomentsFacts::new(part)),
     };
@@ -54,29 +56,44 @@ impl<'a> Whole<'a> {
     }
 }
 
-/// What is told of the model, with what was asked for of factors.
+/// What is told of the model, with what was asked for.
 fn facts(flags: &Inspect, saved: &SavedModel) -> Result<Facts> {
     let mut facts = Facts::new(saved)?;
     match facts.factors.take() {
-        Some(factors) => {
-            let factors = factors.with_cut(flags.cut.unwrap_or(CUT));
-            facts.factors =
-                Some(if flags.errors { factors.with_errors(errors(flags, saved)?) } else { factors });
+        Some(factors) => facts.factors = Some(factors.with_cut(flags.cut.unwrap_or(CUT))),
+        None if flags.cut.is_some() => {
+            return Err(only("--cut is for models of factors", saved.model.kind()));
         }
-        None if flags.cut.is_some() || flags.errors => return Err(only_factors(saved.model.kind())),
         None => (),
+    }
+    if flags.errors {
+        add_errors(&mut facts, flags, saved)?;
     }
     Ok(facts)
 }
 
 /// Standard errors, where they can be told.
-fn errors(flags: &Inspect, saved: &SavedModel) -> Result<Precision> {
-    let Model::Fa(model) = &saved.model else { return Err(only_factors(saved.model.kind())) };
-    standard_errors(model, &saved.report).map_err(about_features(&flags.model, &saved.features))
+fn add_errors(facts: &mut Facts, flags: &Inspect, saved: &SavedModel) -> Result<()> {
+    let in_words = about_features(&flags.model, &saved.features);
+    match &saved.model {
+        Model::Fa(_) if flags.level.is_some() => return Err(only("--level is for ppca", "fa")),
+        Model::Fa(model) => {
+            let errors = standard_errors(model, &saved.report).map_err(in_words)?;
+            facts.factors = facts.factors.take().map(|factors| factors.with_errors(errors));
+        }
+        Model::Ppca(model) => {
+            let estimate = ppca_estimate(model, &saved.report).map_err(&in_words)?;
+            let intervals =
+                estimate.intervals(flags.level.unwrap_or(PpcaEstimate::LEVEL)).map_err(in_words)?;
+            facts.precision = Some(Precision { standard_errors: estimate.standard_errors(), intervals });
+        }
+        other => return Err(only("--errors is for ppca and fa", other.kind())),
+    }
+    Ok(())
 }
 
-fn only_factors(kind: &str) -> Failure {
-    Failure::usage(format!("--cut and --errors are for models of factors, and this file holds {kind}"))
+fn only(what: &str, kind: &str) -> Failure {
+    Failure::usage(format!("{what}, and this file holds {kind}"))
 }
 
 /// What stands for the loadings: W of PPCA and its mean of Bayesian PCA, the directions of PCA, the pattern of factors (p × q).
@@ -94,21 +111,57 @@ fn model_text(flags: &Inspect, saved: &SavedModel) -> Result<String> {
     if facts.factors.is_some() {
         return Ok(facts.text(None, Vec::new()));
     }
-    let facts = facts.text(None, vec![("features", names(&saved.features))]);
-    Ok(format!("{facts}\n{}", loadings_text(saved)))
+    let text = facts.text(None, vec![("features", names(&saved.features))]);
+    let errors = facts.precision.as_ref();
+    let means = errors.map(|precision| format!("\n{}", means_text(saved, precision)));
+    Ok(format!("{text}\n{}{}", loadings_text(saved, errors), means.unwrap_or_default()))
 }
 
 /// For each component the features that weigh most in it, with their loadings.
-fn loadings_text(saved: &SavedModel) -> String {
+fn loadings_text(saved: &SavedModel, errors: Option<&Precision>) -> String {
     let w = loadings(&saved.model);
+    let error = |i: usize, j: usize| errors.map(|p| p.standard_errors.loadings[(i, j)]);
+    let shown = |i: usize, j: usize| match error(i, j) {
+        None => format!("{} {:+.4}", saved.features[i], w[(i, j)]),
+        Some(error) => format!("{} {:+.4} ({error:.4})", saved.features[i], w[(i, j)]),
+    };
     let rows = (0..w.ncols().min(SHOWN)).map(|j| {
         let mut order: Vec<usize> = (0..w.nrows()).collect();
         order.sort_by(|a, b| w[(*b, j)].abs().total_cmp(&w[(*a, j)].abs()));
-        let largest: Vec<String> =
-            order.iter().take(SHOWN).map(|&i| format!("{} {:+.4}", saved.features[i], w[(i, j)])).collect();
-        [format!("z{}", j + 1), largest.join(", ")]
+        let undetermined = error(0, j) == Some(f64::INFINITY);
+        let largest: Vec<String> = order.iter().take(SHOWN).map(|&i| shown(i, j)).collect();
+        let direction =
+            if undetermined { "; not determined: another direction has this variance" } else { "" };
+        [format!("z{}", j + 1), largest.join(", ") + direction]
     });
-    columns(&["component", "largest loadings"], rows.collect::<Vec<_>>())
+    let heading = if errors.is_some() { "largest loadings (standard error)" } else { "largest loadings" };
+    columns(&["component", heading], rows.collect::<Vec<_>>())
+}
+
+/// The mean of each feature with its standard error and interval.
+fn means_text(saved: &SavedModel, precision: &Precision) -> String {
+    let Precision { standard_errors: errors, intervals } = precision;
+    let row = |j: usize| {
+        let (low, high) = intervals.mean[j];
+        let numbers = [saved.model.mean()[j], errors.mean[j], low, high].map(number);
+        numbers.into_iter().chain([saved.features[j].clone()])
+    };
+    let interval = format!("{} from", level(intervals.level));
+    let header = ["mean", "standard error", &interval, "to", "feature"];
+    listed(&header, saved.features.len(), row)
+}
+
+/// A line for each of so many features, as far as they are listed.
+fn listed<R: IntoIterator<Item = String>>(
+    header: &[&str],
+    features: usize,
+    row: impl Fn(usize) -> R,
+) -> String {
+    const LISTED: usize = 50;
+    let rows: Vec<Vec<String>> = (0..features.min(LISTED)).map(|j| row(j).into_iter().collect()).collect();
+    let more = features.saturating_sub(LISTED);
+    let tail = if more > 0 { format!(" … and {more} more\n") } else { String::new() };
+    format!("{}{tail}", columns(header, rows))
 }
 
 fn names(features: &[String]) -> String {
@@ -150,7 +203,6 @@ impl MomentsFacts {
 }
 
 fn moments_text(facts: &MomentsFacts) -> String {
-    const LISTED: usize = 50;
     let head = pairs(&[
         ("moments of", format!("{} rows, total weight {}", facts.rows, number(facts.weight))),
         ("features (p)", facts.features.to_string()),
@@ -158,8 +210,5 @@ fn moments_text(facts: &MomentsFacts) -> String {
     ]);
     let row =
         |j: usize| [number(facts.mean[j]), number(facts.variances[j].sqrt()), facts.feature_names[j].clone()];
-    let rows: Vec<_> = (0..facts.features.min(LISTED)).map(row).collect();
-    let more = facts.features.saturating_sub(LISTED);
-    let tail = if more > 0 { format!(" … and {more} more\n") } else { String::new() };
-    format!("{head}\n{}{tail}", columns(&["mean", "deviation", "feature"], rows))
+    format!("{head}\n{}", listed(&["mean", "deviation", "feature"], facts.features, row))
 }

@@ -73,7 +73,6 @@ fn options_of_other_models() {
     fit(&["--model", "fa", "--start", "p.covary"], &["--start", "--starts"]);
     fit(&["--model", "fa", "--rotate", "target"], &["covary rotate", "--target"]);
     place.fails(&["transform", "p.covary", "x.csv", "--scores", "bartlett"], 2, &["--scores", "ppca"]);
-    place.fails(&["inspect", "p.covary", "--errors"], 2, &["--errors", "ppca"]);
     place.fails(&["inspect", "p.covary", "--cut", "0.5"], 2, &["--cut", "ppca"]);
     place.ok(&["fit", "x.csv", "--model", "fa", "-q", "2", "-o", "f.covary", "--quiet"]);
     place.fails(

@@ -6,6 +6,7 @@ mod bad_model;
 mod bad_place;
 mod commands;
 mod crash;
+mod errors;
 mod factor;
 mod factor_bad;
 mod factor_reference;

@@ -1,4 +1,4 @@
-//! How well a factor model fits, how sure its numbers are, and whether the data are worth one.
+//! How well a factor model fits, how sure its numbers and those of PPCA are, and whether the data are worth one.
 //!
 //! Everything here takes plain numbers (a covariance or correlation matrix, the number of rows, loadings, factor correlations and
 //! uniquenesses) and knows nothing of rows or of how a model was found.
@@ -11,6 +11,8 @@ mod indices;
 mod information;
 mod noncentral;
 mod parameters;
+mod principal;
+mod quantile;
 mod rotation;
 mod rows;
 mod standard_errors;
@@ -21,6 +23,7 @@ pub use adequacy::{Adequacy, Chi2Test, Kmo, kmo, smc, sphericity};
 pub use identification::{Gradient, Identification, RowScale};
 pub use indices::{FitIndices, Likelihoods};
 pub use parameters::FactorModel;
+pub use principal::{PpcaErrors, PpcaEstimate, PpcaIntervals};
 pub use rotation::Rotation;
 pub use standard_errors::{
     MOST_PARAMETERS, Precision, SecondStep, StandardErrors, standard_errors, standard_errors_after,

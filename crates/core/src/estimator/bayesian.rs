@@ -17,6 +17,8 @@ use crate::evidence::{Latent, LatentParameters, Moments, gather};
 use crate::linalg::{Mat, packed, packed_len};
 use crate::model::{Noise, Predictive, Spectrum, Uncertainty, negligible};
 
+/// Where all components are allowed, an iteration starts with this many times those that the available cases seem to support, and a few more.
+const PROMISING: (usize, usize) = (2, 2);
 /// Below how many times its price the estimated gain of a component is in doubt.
 const IN_DOUBT: f64 = 2.0;
 
@@ -46,7 +48,7 @@ pub struct BayesReport {
 /// Bayesian PCA \[B99a, B99b\]: PPCA with a precision for each column of W, found from the data, so that surplus columns vanish.
 ///
 /// Complete rows are solved from their spectrum in closed form; rows with holes in passes, where the weakest component is dropped when the
-/// bound is higher without it. The model's density includes how well W and μ are known.
+/// bound is higher without it; that all components are allowed means there as many as the available cases promise, and a margin. The model's density includes how well W and μ are known.
 ///
 /// ```
 /// use covary::data::Rows;
@@ -241,7 +243,9 @@ impl BayesianPca {
         };
         let share =
             begin.census.observed() as f64 / (begin.census.rows() * begin.parameters.n_features()) as f64;
-        let mut best = run(self.uncertain(&begin.parameters, begin.census.weight() * share), tolerance)?;
+        let rows = begin.census.weight() * share;
+        let start = self.promising(&begin.parameters, (begin.census.rows(), rows));
+        let mut best = run(self.uncertain(&start, rows), tolerance)?;
         let mut exact = true;
         while best.1.stop == Stop::Converged && prior == Prior::Averaged && !best.0.noiseless {
             let Some(without) = without_doubtful(&best.0.parameters, begin.census.weight(), share) else {
@@ -257,6 +261,26 @@ impl BayesianPca {
             }
         }
         if exact { Ok(best) } else { run(best.0.parameters.as_ref().clone(), tolerance) }
+    }
+
+    /// The leading components of the start, when there is no limit on their number: as many as would be worth it if the available cases were
+    /// complete rows, and more. Starting with all would cost p² numbers for each feature.
+    fn promising(&self, start: &LatentParameters, (rows, n): (usize, f64)) -> LatentParameters {
+        let (p, q) = (start.n_features(), start.n_latent());
+        if self.options.components != Components::All || self.options.start.is_some() || n <= 1.0 {
+            return start.clone();
+        }
+        let values: Vec<f64> = Prior::lengths(start).iter().map(|l| l + start.noise()).collect();
+        let total = values.iter().sum::<f64>() + (p - q) as f64 * start.noise();
+        let found = relevance::Rows {
+            values: &values,
+            total,
+            n,
+            p: p as f64,
+            negligible: negligible(rows, p, total),
+        };
+        let supported = found.supported(Prior::Averaged).lengths.len();
+        start.leading(q.min(PROMISING.0 * supported + PROMISING.1))
     }
 
     /// The start with the uncertainty that so many rows leave.

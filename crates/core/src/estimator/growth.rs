@@ -41,12 +41,11 @@ pub(crate) struct Grown {
 impl Growth {
     /// Begins with the first so many components of a start.
     pub(super) fn new(begin: &Begin, first: usize) -> Self {
-        let Begin { census, parameters, .. } = begin;
         Self {
-            current: parameters.leading(first),
+            current: begin.parameters.leading(first),
             floor: begin.floor(),
-            rows: (census.rows(), census.weight()),
-            start: parameters.clone(),
+            rows: (begin.census.rows(), begin.census.weight()),
+            start: begin.parameters.clone(),
             tolerance: None,
             max_iterations: usize::MAX,
         }

@@ -73,17 +73,21 @@ impl<M> Spectral<M> {
 
     /// Where EM starts, from the rows alone.
     pub(super) fn begin_incomplete(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Begin> {
-        self.begin_from(self.first_look(source, control)?, source, control)
+        let seen = self.first_look(source, control)?;
+        self.begin_from(seen, source, control)
     }
 
     /// The same after a pass that has seen the available cases.
-    pub(super) fn begin_available(&self, cases: AvailableCases) -> Result<Begin> {
-        let found = start::from_available_cases(&cases, self.components, self.seed)?;
-        let parameters = self.warm(found)?;
-        let AvailableCases { census, unseen_pairs, .. } = cases;
-        Ok(Begin { census, unseen_pairs: Some(unseen_pairs), parameters, passes: 1 })
+    pub(super) fn begin_available(
+        &self,
+        cases: AvailableCases,
+        source: &dyn RowSource,
+        control: &Control<'_>,
+    ) -> Result<Begin> {
+        self.begin_from(Seen::Pairs(cases), source, control)
     }
 
+    /// The first pass.
     fn first_look(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Seen> {
         let p = source.n_features();
         if !self.pairs_fit(source) {
@@ -97,13 +101,20 @@ impl<M> Spectral<M> {
     }
 
     fn begin_from(&self, seen: Seen, source: &dyn RowSource, control: &Control<'_>) -> Result<Begin> {
-        let (census, margins) = match seen {
-            Seen::Pairs(cases) => return self.begin_available(cases),
-            Seen::Features(census, margins) => (census, margins),
-        };
-        let (found, passes) =
-            start::from_filled_rows(source, (&census, &margins), self.components, self.seed, control)?;
-        Ok(Begin { census, unseen_pairs: None, parameters: self.warm(found)?, passes: passes + 1 })
+        match seen {
+            Seen::Pairs(cases) => {
+                let found = start::from_available_cases(&cases, self.components, self.seed)?;
+                let AvailableCases { census, unseen_pairs, .. } = cases;
+                let (parameters, unseen_pairs) = (self.warm(found)?, Some(unseen_pairs));
+                Ok(Begin { census, unseen_pairs, parameters, passes: 1 })
+            }
+            Seen::Features(census, margins) => {
+                let features = (&census, &margins);
+                let (found, passes) =
+                    start::from_filled_rows(source, features, self.components, self.seed, control)?;
+                Ok(Begin { parameters: self.warm(found)?, census, unseen_pairs: None, passes: passes + 1 })
+            }
+        }
     }
 
     /// The given model as the start, when there is one.
@@ -171,6 +182,17 @@ impl<M> Spectral<M> {
     }
 }
 
+/// Why EM, and what it holds in memory.
+pub(super) fn plan_of(holes: &Holes, q: usize, p: usize) -> Plan {
+    let reason = match holes.missing {
+        0 => "asked for".into(),
+        1 => "1 cell is missing".into(),
+        missing => format!("{missing} cells are missing"),
+    };
+    let pairs = if p <= PAIRWISE_FEATURES { PAIR_BYTES * p * p } else { 0 };
+    Plan { solver: Solver::Em, reason, memory: pairs.max(16 * 8 * p * (q + 1) * (q + 4) / 2) }
+}
+
 impl Ppca {
     /// Fits that gain one component after the other, up to those asked for or, if they are fewer, those that the cells support;
     /// and what there is to fit.
@@ -182,17 +204,7 @@ impl Ppca {
         limited.components = Components::Count(q);
         let begin = limited.begin_from(seen, source, control)?;
         let growth = Growth::new(&begin, 1).within(self.tolerance, self.max_iterations);
-        Ok((growth, Outlook { holes: Holes::new(&begin.census, begin.unseen_pairs), possible }))
+        let Begin { census, unseen_pairs, .. } = begin;
+        Ok((growth, Outlook { holes: Holes::new(&census, unseen_pairs), possible }))
     }
-}
-
-/// Why EM, and what it holds in memory.
-pub(super) fn plan_of(holes: &Holes, q: usize, p: usize) -> Plan {
-    let reason = match holes.missing {
-        0 => "asked for".into(),
-        1 => "1 cell is missing".into(),
-        missing => format!("{missing} cells are missing"),
-    };
-    let pairs = if p <= PAIRWISE_FEATURES { PAIR_BYTES * p * p } else { 0 };
-    Plan { solver: Solver::Em, reason, memory: pairs.max(16 * 8 * p * (q + 1) * (q + 4) / 2) }
 }

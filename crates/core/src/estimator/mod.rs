@@ -6,6 +6,7 @@ mod growth;
 mod incomplete;
 mod online;
 mod plan;
+mod precision;
 mod report;
 mod spectral;
 mod turn;
@@ -15,6 +16,7 @@ pub use factor::{FactorAnalysis, FactorFit, FactorSolver, most_factors, standard
 pub(crate) use growth::{Grown, Growth, Outlook};
 pub use online::{Batch, Online, Tally};
 pub use plan::{Plan, Request, Solver, choose};
+pub use precision::ppca_estimate;
 pub use report::{FactorReport, Fit, Holes, Report, RotationReport};
 pub use spectral::{FromSpectrum, Pca, Ppca, Spectral};
 pub use turn::turned;
@@ -22,7 +24,10 @@ pub use turn::turned;
 use crate::error::{Error, Result};
 
 /// Runs on so many threads.
-fn with_threads<T: Send>(threads: Option<usize>, run: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+pub(crate) fn with_threads<T: Send>(
+    threads: Option<usize>,
+    run: impl FnOnce() -> Result<T> + Send,
+) -> Result<T> {
     let Some(threads) = threads else { return run() };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|e| Error::Parameter {

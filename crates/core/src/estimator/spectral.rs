@@ -225,7 +225,9 @@ impl<M> Spectral<M> {
                     let (spectrum, journey) = self.solve_moments(&moments, source, control)?;
                     Ok(Looked::Complete(Solved { plan, spectrum, journey, holes: None }))
                 }
-                Found::Incomplete(cases) => self.begin_available(cases).map(Looked::Incomplete),
+                Found::Incomplete(cases) => {
+                    self.begin_available(cases, source, control).map(Looked::Incomplete)
+                }
             };
         }
         match self.solve(plan.solver, source, control) {

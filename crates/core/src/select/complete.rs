@@ -16,7 +16,6 @@ pub(super) struct Complete {
     rows: usize,
     values: Eigenvalues,
     max: usize,
-    speaks: bool, // whether the evidence can tell numbers apart
     held_out: FoldScores,
     correlations: Vec<f64>,
     noise: Vec<f64>,
@@ -43,8 +42,6 @@ impl Complete {
         let correlations = symmetric_eigen(parallel::correlations(covariance.as_ref()).as_ref())?.values;
         Ok(Self {
             rows,
-            // Where enough rows have no variance in some direction, noise of none explains it perfectly.
-            speaks: values.rank() == p || moments.weight() <= p as f64,
             held_out: folds.map_or(Ok(FoldScores::default()), |folds| folds.held_out(max))?,
             noise: parallel::thresholds(p, rows, select.samples, select.seed)?,
             values,
@@ -97,8 +94,9 @@ impl Complete {
     }
 
     fn log_evidence(&self, q: usize) -> Option<f64> {
-        let (values, rows) = (self.values.values(), self.values.rows());
-        (self.speaks && q > 0).then(|| minka::log_evidence(values, values.len(), q, rows))
+        let values = self.values.values();
+        let told = q > 0 && q < self.values.rank();
+        told.then(|| minka::log_evidence(values, values.len(), q, self.values.rows()))
     }
 
     fn choices(&self, select: &Select) -> Vec<Choice> {
@@ -111,11 +109,7 @@ impl Complete {
         }
         out.push(Choice::new("bic", least(&|q| self.values.bic(q)), "least −2ℓ + k ln n"));
         out.push(Choice::new("aic", least(&|q| self.values.aic(q)), "least −2ℓ + 2k"));
-        if self.speaks {
-            let evidence = |q: &usize| self.log_evidence(*q).unwrap_or(f64::NEG_INFINITY);
-            let best = (1..=self.max).max_by(|a, b| evidence(a).total_cmp(&evidence(b)));
-            out.extend(best.map(|q| Choice::new("evidence", q, "largest evidence by Minka's approximation")));
-        }
+        out.extend(self.evidence_choice());
         let parallel = parallel::dimension(&self.correlations, &self.noise);
         out.push(Choice::new("parallel", parallel, "eigenvalues of correlations above those of noise"));
         let threshold = threshold::dimension(self.values.values(), self.values.rows());
@@ -123,6 +117,18 @@ impl Complete {
         let reason = format!("at least {} % of the variance", 100.0 * select.fraction);
         out.push(Choice::new("variance", share, reason));
         out
+    }
+
+    /// The largest evidence; it has no limit where enough rows vary in fewer directions than there are features.
+    fn evidence_choice(&self) -> Option<Choice> {
+        let (p, rank) = (self.values.values().len(), self.values.rank());
+        if rank < p && self.values.rows() > p as f64 && self.max + 1 == rank {
+            let reason = "the rows vary in so many directions only: with them there is no noise";
+            return Some(Choice::new("evidence", rank, reason));
+        }
+        let evidence = |q: &usize| self.log_evidence(*q).unwrap_or(f64::NEG_INFINITY);
+        let best = (1..=self.max).max_by(|a, b| evidence(a).total_cmp(&evidence(b)));
+        best.map(|q| Choice::new("evidence", q, "largest evidence by Minka's approximation"))
     }
 
     /// What says nothing here.
@@ -133,9 +139,6 @@ impl Complete {
         } else if self.held_out.fewest().is_none() {
             let reason = "what is left without a part of the rows has no noise for so many components";
             out.push(Absent::new("cross-validation", reason));
-        }
-        if !self.speaks {
-            out.push(Absent::new("evidence", "directions of no variance leave no noise to weigh"));
         }
         out
     }
