@@ -20,6 +20,7 @@ from covary._input import observed
 from covary._pca import PCA
 from covary._ppca import PPCA
 from covary._rotate import Rotation, rotate
+from covary._select import Selection, select
 
 __all__ = [
     "BayesianPCA",
@@ -27,6 +28,7 @@ __all__ = [
     "PCA",
     "PPCA",
     "Rotation",
+    "Selection",
     "__version__",
     "bartlett",
     "kmo",
@@ -34,5 +36,6 @@ __all__ = [
     "observed",
     "read",
     "rotate",
+    "select",
     "smc",
 ]

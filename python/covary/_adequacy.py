@@ -4,10 +4,9 @@ import json
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from covary import _covary
-from covary._input import rows_of
+from covary._input import Reader, rows_of
 
 
 class Kmo(NamedTuple):
@@ -25,12 +24,6 @@ class Bartlett(NamedTuple):
     p_value: float
 
 
-class _Reader(BaseEstimator):
-    """What `rows_of` wants to tell about features."""
-
-    n_threads = None
-
-
 def _found(X, covariance, n_samples, sample_weight):
     if (X is None) == (covariance is None):
         raise ValueError("give rows X or a covariance, one of the two")
@@ -39,7 +32,7 @@ def _found(X, covariance, n_samples, sample_weight):
         names = None if names is None else [str(name) for name in names]
         matrix = np.asarray(covariance, dtype=np.float64)
         return json.loads(_covary.adequacy(matrix, None if n_samples is None else float(n_samples), names))
-    rows = rows_of(_Reader(), X, sample_weight=sample_weight, reset=True)
+    rows = rows_of(Reader(), X, sample_weight=sample_weight, reset=True)
     seen = _covary.Seen(rows.n_features)
     seen.update(rows, _covary.FactorOptions(1))
     return json.loads(_covary.adequacy_of_seen(seen, rows.names))

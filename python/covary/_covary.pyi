@@ -30,6 +30,7 @@ __all__ = [
     "ppca_intervals",
     "rotated",
     "seen_covariance",
+    "select",
 ]
 
 __version__: str
@@ -280,3 +281,13 @@ def adequacy(
     covariance: NDArray[np.float64], n_rows: float | None = None, names: list[str] | None = None
 ) -> str: ...
 def adequacy_of_seen(seen: Seen, names: list[str] | None = None) -> str: ...
+def select(
+    rows: Rows,
+    *,
+    max: int | None = None,
+    folds: int | None = None,
+    cells: bool = False,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: _Progress | None = None,
+) -> str: ...

@@ -1,6 +1,7 @@
 """Whatever people call X, as rows that the core can read: looked at where it lies if possible."""
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
@@ -8,6 +9,13 @@ from covary._covary import File, Rows
 
 _REALS = [np.float64, np.float32]
 _LARGEST_SEED = 2**32
+
+
+class Reader(BaseEstimator):
+    """What `rows_of` wants to tell about features, for functions that fit nothing."""
+
+    def __init__(self, n_threads=None):
+        self.n_threads = n_threads
 
 
 class Observed:

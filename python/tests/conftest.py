@@ -1,6 +1,27 @@
-"""Marks those of scikit-learn's tests that ours is right not to pass; one that passes after all is a failure."""
+"""The command, for tests that compare with it; and marks for those of scikit-learn's tests that ours is right not to pass: one that passes
+after all is a failure."""
+
+import os
+import pathlib
+import subprocess
 
 import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+COMMAND = pathlib.Path(os.environ.get("COVARY_COMMAND", ROOT / "target/debug/covary"))
+
+
+@pytest.fixture
+def command():
+    if not COMMAND.exists():
+        pytest.skip(f"no command at {COMMAND}: cargo build -p covary-cli, or name one in COVARY_COMMAND")
+
+    def run(*arguments):
+        done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
 
 
 def pytest_collection_modifyitems(items):

@@ -12,7 +12,6 @@ from scipy import sparse
 from scipy.special import gammaln
 from sklearn.base import clone
 from support import log_normal, low_rank, punched
-from test_files import command  # noqa: F401 - a fixture
 
 import covary
 
@@ -41,7 +40,7 @@ def test_the_examples_of_the_textbook(method):
 
 @pytest.mark.parametrize("method", ["vb", "ard"])
 @pytest.mark.parametrize("share", [0.0, 0.2])
-def test_python_and_the_command_agree_to_the_last_bit(tmp_path, command, method, share):  # noqa: F811
+def test_python_and_the_command_agree_to_the_last_bit(tmp_path, command, method, share):
     X = punched(low_rank(400, 8, 2), share)
     np.save(tmp_path / "x.npy", X)
     fit = ("fit", tmp_path / "x.npy", "-q", 4, "--model", "bpca", "--method", method, "--tol", 1e-6, "--json")

@@ -1,10 +1,7 @@
 """Files: rows that are read in parts, models that the command reads and writes, pickles."""
 
 import copy
-import os
-import pathlib
 import pickle
-import subprocess
 
 import numpy as np
 import pytest
@@ -12,22 +9,6 @@ from sklearn.base import clone
 from support import low_rank
 
 import covary
-
-ROOT = pathlib.Path(__file__).parents[2]
-COMMAND = pathlib.Path(os.environ.get("COVARY_COMMAND", ROOT / "target/debug/covary"))
-
-
-@pytest.fixture
-def command():
-    if not COMMAND.exists():
-        pytest.skip(f"no command at {COMMAND}: cargo build -p covary-cli, or name one in COVARY_COMMAND")
-
-    def run(*arguments):
-        done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    return run
 
 
 @pytest.fixture(scope="module")

@@ -293,7 +293,8 @@ impl Job {
     }
 }
 
-fn loaded_bytes(source: &dyn RowSource) -> usize {
+/// Bytes of rows that lie in memory.
+pub(crate) fn loaded_bytes(source: &dyn RowSource) -> usize {
     let bytes = |(rows, features): (usize, usize)| rows.saturating_mul(features).saturating_mul(8);
     source.as_table().map_or(0, |table| bytes(table.shape()))
 }

@@ -13,6 +13,7 @@ mod output;
 mod precision;
 mod reading;
 mod rotation;
+mod select;
 
 use pyo3::prelude::*;
 
@@ -40,5 +41,6 @@ fn _covary(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(rotation::seen_covariance, module)?)?;
     module.add_function(wrap_pyfunction!(rotation::adequacy, module)?)?;
     module.add_function(wrap_pyfunction!(rotation::adequacy_of_seen, module)?)?;
+    module.add_function(wrap_pyfunction!(select::select, module)?)?;
     module.add_function(wrap_pyfunction!(fit::fit, module)?)
 }

@@ -20,17 +20,13 @@ pub(super) fn of_rows(
 ) -> Result<covary::Result<Selection>> {
     let (p, budget) = (rows.n_features(), reading.budget);
     let select = select.clone().memory(budget.solver(in_memory));
-    let look = |control: &Control<'_>| select.run_with(rows, control);
     if rows.observed_only() {
-        return Ok(watched(reading, rows.n_rows(), look));
+        return Ok(watched(reading, rows.n_rows(), |control| select.run_with(rows, control)));
     }
     check_memory(reading, select.row_folds(), p)?;
     let threads = budget.threads(rayon::current_num_threads(), p, select.row_folds());
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    Ok(watched(reading, rows.n_rows(), |control| match pool {
-        Ok(pool) => pool.install(|| look(control)),
-        Err(_) => look(control),
-    }))
+    let select = select.threads(threads);
+    Ok(watched(reading, rows.n_rows(), |control| select.run_with(rows, control)))
 }
 
 /// The same for rows that pass once.

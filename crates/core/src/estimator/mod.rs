@@ -24,7 +24,10 @@ pub use turn::turned;
 use crate::error::{Error, Result};
 
 /// Runs on so many threads.
-fn with_threads<T: Send>(threads: Option<usize>, run: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+pub(crate) fn with_threads<T: Send>(
+    threads: Option<usize>,
+    run: impl FnOnce() -> Result<T> + Send,
+) -> Result<T> {
     let Some(threads) = threads else { return run() };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|e| Error::Parameter {

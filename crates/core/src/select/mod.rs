@@ -24,7 +24,7 @@ pub use table::{Absent, Choice, Line, Selection};
 use crate::control::Control;
 use crate::data::{RowSource, RowStream, Rows};
 use crate::error::{Error, Result};
-use crate::estimator::Ppca;
+use crate::estimator::{Ppca, with_threads};
 use crate::evidence::{Moments, Survey, gather, gather_stream};
 use cells::HiddenCells;
 use complete::Complete;
@@ -64,6 +64,7 @@ pub struct Select {
     seed: u64,
     tolerance: Option<f64>,
     memory: usize,
+    threads: Option<usize>,
 }
 
 impl Default for Select {
@@ -75,8 +76,9 @@ impl Default for Select {
 impl Select {
     /// All numbers of components, ten folds, fifty samples of noise.
     pub fn new() -> Self {
-        let (max, folds, cells, memory) = (None, None, false, usize::MAX);
-        Self { max, folds, cells, samples: 50, fraction: 0.9, seed: 0, tolerance: None, memory }
+        let (max, folds, cells, tolerance) = (None, None, false, None);
+        let (samples, fraction, seed) = (50, 0.9, 0);
+        Self { max, folds, cells, samples, fraction, seed, tolerance, memory: usize::MAX, threads: None }
     }
 
     /// The largest number of components to look at. By default all that leave noise, and of those for which cells are hidden, which costs
@@ -131,6 +133,12 @@ impl Select {
         self
     }
 
+    /// Number of threads; all cores by default. The result does not depend on it.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads);
+        self
+    }
+
     /// Looks at complete rows once, and as often as fits take when there are holes or cells are to be hidden.
     ///
     /// # Errors
@@ -146,7 +154,8 @@ impl Select {
     pub fn run_with<'a>(&self, rows: impl Into<Rows<'a>>, control: &Control<'_>) -> Result<Selection> {
         let rows = rows.into();
         let source: &dyn RowSource = rows.source();
-        self.look(source, control).map_err(|e| e.named(source.feature_names()))
+        let found = with_threads(self.threads, || self.look(source, control));
+        found.map_err(|e| e.named(source.feature_names()))
     }
 
     /// Rows that pass once, without holes: cells that were hidden would have to be seen again.
