@@ -12,7 +12,7 @@ ESTIMATORS = [
     covary.PPCA(2),
     covary.BayesianPCA(),
     covary.BayesianPCA(2),
-    covary.BayesianPCA(3, method="ard"),
+    covary.BayesianPCA(2, method="ard"),
     covary.FactorAnalysis(),
     covary.FactorAnalysis(2),
     covary.FactorAnalysis(1, rotation="varimax"),
