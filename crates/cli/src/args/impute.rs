@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use covary_io::Budget;
 
-use super::{Asked, Fit, Question, Wanted, options, set_threads};
+use super::{Fit, Question, Wanted, options, set_threads};
 use crate::console::Console;
 use crate::exit::{Failure, Result};
 use crate::flags;
