@@ -12,7 +12,6 @@ from scipy import sparse
 from scipy.special import gammaln
 from sklearn.base import clone
 from support import log_normal, low_rank, punched
-from test_files import command  # noqa: F401 - a fixture
 
 import covary
 
@@ -41,7 +40,7 @@ def test_the_examples_of_the_textbook(method):
 
 @pytest.mark.parametrize("method", ["vb", "ard"])
 @pytest.mark.parametrize("share", [0.0, 0.2])
-def test_python_and_the_command_agree_to_the_last_bit(tmp_path, command, method, share):  # noqa: F811
+def test_python_and_the_command_agree_to_the_last_bit(tmp_path, command, method, share):
     X = punched(low_rank(400, 8, 2), share)
     np.save(tmp_path / "x.npy", X)
     fit = ("fit", tmp_path / "x.npy", "-q", 4, "--model", "bpca", "--method", method, "--tol", 1e-6, "--json")
@@ -198,11 +197,16 @@ def test_ratings_do_not_overfit():
     assert abs(errors[10] - errors[2]) < 0.005
 
 
-def test_metabolites_that_are_missing():
-    """Imputed cells of data whose true values are known; vbpca_py 0.1 has 0.1845 with three components."""
+# Where vbpca_py 0.5.0 (algorithm="vb", converged, the same from three seeds) ends on these cells, by the most components.
+METABOLITES = {3: 0.184505, 5: 0.156714}
+
+
+@pytest.mark.parametrize("q", METABOLITES)
+def test_metabolites_that_are_missing(q):
+    """Imputed cells of data whose true values are known: as near as another program's, whose priors are not the same, to a thousandth."""
     missing, complete = (data(f"metabolite_{name}.csv").drop(columns="sample").to_numpy() for name in ("missing", "complete"))
-    model = covary.BayesianPCA(3).fit(missing)
+    model = covary.BayesianPCA(q).fit(missing)
     holes = np.isnan(missing)
     rmse = np.sqrt(np.mean((model.impute(missing) - complete)[holes] ** 2))
-    print(f"metabolites: q 3, kept {model.n_components_}: RMSE {rmse:.4f}")
-    assert rmse <= 0.1845
+    print(f"metabolites: q {q}, kept {model.n_components_}: RMSE {rmse:.6f}, vbpca_py {METABOLITES[q]}")
+    assert rmse < 1.001 * METABOLITES[q]
