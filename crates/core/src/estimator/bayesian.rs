@@ -59,7 +59,8 @@ pub struct BayesReport {
 /// Bayesian PCA \[B99a, B99b\]: PPCA with a precision for each column of W, found from the data, so that surplus columns vanish.
 ///
 /// Complete rows are solved from their spectrum in closed form; rows with holes in passes, where the weakest component is dropped when the
-/// bound is higher without it; that all components are allowed means there as many as the available cases promise, and a margin. The model's density includes how well W and μ are known.
+/// bound is higher without it (that all are allowed means there: as many as the available cases promise, and a margin). The model's
+/// density includes how well W and μ are known.
 ///
 /// ```
 /// use covary::data::Rows;
@@ -202,9 +203,19 @@ impl BayesianPca {
         order.sort_by(|a, b| lengths[*b].total_cmp(&lengths[*a]));
         let parameters = found.parameters.with_components(&order);
         let model = averaged(&parameters, found.noiseless)?;
-        // Not to be stopped: an interrupted fit gives its model, too.
-        let watch = Control::new();
-        let log_likelihood = if found.noiseless { f64::INFINITY } else { density(&model, source, &watch)? };
+        let log_likelihood = match (found.noiseless, journey.stop) {
+            (true, _) => Ok(f64::INFINITY),
+            (_, Stop::Interrupted) => Err(Error::Interrupted),
+            _ => density(&model, source, control),
+        };
+        // The model is there all the same.
+        let log_likelihood = match log_likelihood {
+            Err(Error::Interrupted) => {
+                journey.stop = Stop::Interrupted;
+                f64::NAN
+            }
+            other => other?,
+        };
         let spectrum = Spectrum::of_model(
             model.mean().to_vec(),
             model.gaussian().loadings().as_ref(),

@@ -34,7 +34,8 @@ pub struct Report {
     pub features: usize,
     /// Number of components, q.
     pub components: usize,
-    /// Total log-likelihood of the rows; `None` when it is infinite, because the rows lie in the model's plane.
+    /// Total log-likelihood of the rows; `None` when it is infinite, because the rows lie in the model's plane, or a caller stopped before
+    /// it was known.
     pub log_likelihood: Option<f64>,
     /// Trace of the covariance, divisor n.
     pub total_variance: f64,
