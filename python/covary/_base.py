@@ -210,10 +210,12 @@ class LinearGaussianEstimator(Questions, BaseEstimator):
     @property
     def log_likelihood_(self):
         """float: total log-likelihood of the rows; infinite when they lie in a plane that the model spans, NaN when it is not
-        known because batches with holes have gone by."""
+        known because batches with holes have gone by or the fit was interrupted."""
         model = self._fitted()
         if model.log_likelihood is None:
-            return float("inf") if model.n_rows and self.report_["exact"] else float("nan")
+            report = self.report_
+            known = model.n_rows and report["exact"] and report["stop"] != "interrupted"
+            return float("inf") if known else float("nan")
         return model.log_likelihood
 
     @property

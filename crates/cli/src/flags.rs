@@ -190,9 +190,9 @@ components) and mean_std; otherwise it is null.
 
 Keys of --json: data, model_file, model, rows, weight, features, components,
 components_because, solver, solver_reason, noise_variance, noise_interval (of 95 %; null
-unless ppca of complete rows), log_likelihood (null when infinite), total_variance,
-eigenvalues, explained_variance_ratio, holes, factors, bayes, converged, stop, iterations,
-passes, carried, left_out, seconds.")]
+unless ppca of complete rows), log_likelihood (null when infinite, or a fit was interrupted
+before it was known), total_variance, eigenvalues, explained_variance_ratio, holes, factors,
+bayes, converged, stop, iterations, passes, carried, left_out, seconds.")]
 pub(crate) struct Fit {
     #[arg(value_name = "DATA", help = DATA_HELP, long_help = concat!(
         "Table of numbers, format by ending: .csv .tsv (also .gz, .zst), .parquet, .arrow, .feather, .npy, or - for CSV ",

@@ -168,17 +168,22 @@ impl Facts {
         let of = if self.holes.is_some() { ", of the observed cells" } else { "" };
         match self.log_likelihood {
             Some(value) => format!("{} ({} per row{of})", number(value), number(value / self.weight)),
+            None if self.interrupted() => "not known, because the fit was interrupted".into(),
             None => "infinite: the rows lie in the plane of the components, without noise".into(),
         }
     }
 
     /// What to say when the method did not end by itself.
     fn unfinished(&self) -> Option<String> {
-        match (self.converged, self.stop.as_str()) {
-            (true, _) => None,
-            (false, Some("interrupted")) => Some(format!("interrupted after {}", self.so_far())),
-            _ => Some(format!("stopped at the limit after {}; raise --max-iter or --tol", self.so_far())),
+        match self.converged {
+            true => None,
+            false if self.interrupted() => Some(format!("interrupted after {}", self.so_far())),
+            false => Some(format!("stopped at the limit after {}; raise --max-iter or --tol", self.so_far())),
         }
+    }
+
+    fn interrupted(&self) -> bool {
+        self.stop.as_str() == Some("interrupted")
     }
 
     fn so_far(&self) -> String {

@@ -249,7 +249,8 @@ fn an_interrupted_fit_writes_what_it_has() {
         if place.path("m.covary").exists() && code == Some(130) {
             let told = place.json(&["inspect", "m.covary", "--json"]);
             assert_eq!((told["stop"].as_str(), told["model"].as_str()), (Some("interrupted"), Some("bpca")));
-            assert!(told["log_likelihood"].is_f64());
+            let text = place.ok(&["inspect", "m.covary"]);
+            assert!(told["log_likelihood"].is_f64() || text.contains("not known"), "{text}");
             return;
         }
     }
