@@ -38,8 +38,8 @@ class BayesianPCA(LinearGaussianEstimator):
     Parameters
     ----------
     n_components : int, float in (0, 1) or None
-        The most components that may be kept; or as many as explain this share of the variance; or all that the data allow, which
-        takes long for many features with holes.
+        The most components that may be kept; or as many as explain this share of the variance; or all that the data allow (with
+        holes: as many as the available cases promise, and a margin).
     method : {"vb", "ard"}
         Variational Bayes: the highest lower bound on the evidence. Or automatic relevance determination: the most probable W, as a
         point.
