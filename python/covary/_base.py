@@ -32,6 +32,23 @@ def learned(name, doc):
     return property(get, doc=doc)
 
 
+def table(read, name, doc, missing=None):
+    """A property that reads the arrays of a model by `read`, once, and gives the one of this name; `missing` says why there is none."""
+
+    def get(self):
+        model = self._fitted()
+        if name not in self._numbers:
+            tables = read(model)
+            for array in tables.values():
+                array.flags.writeable = False
+            self._numbers.update(tables)
+        if name not in self._numbers:
+            raise AttributeError(missing)
+        return self._numbers[name]
+
+    return property(get, doc=doc)
+
+
 class LinearGaussianEstimator(Questions, BaseEstimator):
     """x = W z + μ + ε: fitting is forwarded to the core, and so is every question."""
 

@@ -5,25 +5,14 @@ import json
 import numpy as np
 
 from covary import _covary
-from covary._base import LinearGaussianEstimator
+from covary._base import LinearGaussianEstimator, table
 from covary._input import seed_of
 
 
 def _table(name, doc):
-    """A property that reads what is known of the parameters, once; only variational Bayes knows how well it knows them."""
-
-    def get(self):
-        model = self._fitted()
-        if name not in self._numbers:
-            tables = _covary.bayes_tables(model)
-            for array in tables.values():
-                array.flags.writeable = False
-            self._numbers.update(tables)
-        if name not in self._numbers:
-            raise AttributeError(f"{name}_ is for method='vb': relevance determination (method='ard') keeps W and μ as points")
-        return self._numbers[name]
-
-    return property(get, doc=doc)
+    """What is known of the parameters; only variational Bayes knows how well it knows them."""
+    missing = f"{name}_ is for method='vb': relevance determination (method='ard') keeps W and μ as points"
+    return table(_covary.bayes_tables, name, doc, missing)
 
 
 class BayesianPCA(LinearGaussianEstimator):

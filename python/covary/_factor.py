@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from covary import _covary
-from covary._base import LinearGaussianEstimator
+from covary._base import LinearGaussianEstimator, table
 from covary._input import is_single, rows_of, seed_of
 from covary._rotate import Rotation, rotation_of
 
@@ -23,18 +23,8 @@ class StandardErrors(NamedTuple):
 
 
 def _table(name, doc):
-    """A property that reads an array of the factors, once."""
-
-    def get(self):
-        model = self._fitted()
-        if name not in self._numbers:
-            tables = _covary.factor_tables(model)
-            for array in tables.values():
-                array.flags.writeable = False
-            self._numbers.update(tables)
-        return self._numbers[name]
-
-    return property(get, doc=doc)
+    """An array of the factors."""
+    return table(_covary.factor_tables, name, doc)
 
 
 class FactorAnalysis(LinearGaussianEstimator):

@@ -244,47 +244,33 @@ impl BayesianPca {
         source: &dyn RowSource,
         control: &Control<'_>,
     ) -> Result<(em::Optimum, Journey)> {
-        let (prior, floor) = (self.prior(), begin.floor());
         let tolerance = self.options.tolerance.unwrap_or(TOLERANCE);
-        let loose = tolerance.max(STAGE_TOLERANCE);
-        let mut passes = begin.passes;
-        let mut run = |start: LatentParameters, tolerance: f64| -> Result<(em::Optimum, Journey)> {
-            let mut start = start;
-            loop {
-                let stage = em::Bayes(em::Em::under(prior, start, tolerance, floor));
-                let (found, mut journey) = drive(stage, source, self.options.max_iterations, control)?;
-                passes += journey.passes;
-                match &found.survivors {
-                    Some(kept) if journey.stop == Stop::Converged && !found.noiseless => {
-                        start = found.parameters.with_components(kept);
-                    }
-                    _ => {
-                        journey.passes = passes;
-                        return Ok((found, journey));
-                    }
-                }
-            }
+        let mut stages = Stages {
+            prior: self.prior(),
+            floor: begin.floor(),
+            max_iterations: self.options.max_iterations,
+            rows: (source, control),
+            passes: begin.passes,
         };
         let share =
             begin.census.observed() as f64 / (begin.census.rows() * begin.parameters.n_features()) as f64;
         let rows = begin.census.weight() * share;
         let start = self.promising(&begin.parameters, (begin.census.rows(), rows));
-        let mut best = run(self.uncertain(&start, rows), tolerance)?;
+        let mut best = stages.run(self.uncertain(&start, rows), tolerance)?;
         let mut exact = true;
-        while best.1.stop == Stop::Converged && prior == Prior::Averaged && !best.0.noiseless {
+        while best.1.stop == Stop::Converged && stages.prior == Prior::Averaged && !best.0.noiseless {
             let Some(without) = without_doubtful(&best.0.parameters, begin.census.weight(), share) else {
                 break;
             };
-            let trial = run(without, loose)?;
-            let (passes, better) = (trial.1.passes, trial.0.objective > best.0.objective);
-            if better && trial.1.stop == Stop::Converged {
-                (best, exact) = (trial, false);
-            } else {
-                best.1.passes = passes;
+            let trial = stages.run(without, tolerance.max(STAGE_TOLERANCE))?;
+            if trial.1.stop != Stop::Converged || trial.0.objective <= best.0.objective {
                 break;
             }
+            (best, exact) = (trial, false);
         }
-        if exact { Ok(best) } else { run(best.0.parameters.as_ref().clone(), tolerance) }
+        let (found, journey) =
+            if exact { best } else { stages.run(best.0.parameters.as_ref().clone(), tolerance)? };
+        Ok((found, Journey { passes: stages.passes, ..journey }))
     }
 
     /// The leading components of the start, when there is no limit on their number: as many as would be worth it if the available cases were
@@ -318,6 +304,33 @@ impl BayesianPca {
             spread[(packed(i, i), j)] = start.noise() / rows;
         }
         start.clone().with_spread(Some(spread))
+    }
+}
+
+/// Fits that lose the components that are driven out, and the passes that all of them took.
+struct Stages<'a> {
+    prior: Prior,
+    floor: f64, // noise below it is rounding, in units
+    max_iterations: usize,
+    rows: (&'a dyn RowSource, &'a Control<'a>),
+    passes: usize,
+}
+
+impl Stages<'_> {
+    /// To the optimum near the start, with the components that are not driven out on the way.
+    fn run(&mut self, mut start: LatentParameters, tolerance: f64) -> Result<(em::Optimum, Journey)> {
+        let (source, control) = self.rows;
+        loop {
+            let stage = em::Bayes(em::Em::under(self.prior, start, tolerance, self.floor));
+            let (found, journey) = drive(stage, source, self.max_iterations, control)?;
+            self.passes += journey.passes;
+            match &found.survivors {
+                Some(kept) if journey.stop == Stop::Converged && !found.noiseless => {
+                    start = found.parameters.with_components(kept);
+                }
+                _ => return Ok((found, journey)),
+            }
+        }
     }
 }
 
