@@ -2,7 +2,7 @@
 
 use super::parameters::{check_finite, check_length, parameter};
 use crate::error::{Error, Feature, Result};
-use crate::linalg::{Cholesky, Mat, MatRef, symmetric_eigen};
+use crate::linalg::{Cholesky, Mat, MatRef, symmetric_eigenvalues};
 
 /// Correlations closer to ±1 than this are those of a feature and its copy.
 const COPY: f64 = 1e-10;
@@ -53,8 +53,8 @@ impl Correlation {
     }
 
     fn singular(&self) -> Result<Error> {
-        let eigen = symmetric_eigen(self.matrix.as_ref())?;
-        let eigenvalue = eigen.values.last().copied().unwrap_or(0.0);
+        let eigenvalues = symmetric_eigenvalues(self.matrix.as_ref())?;
+        let eigenvalue = eigenvalues.last().copied().unwrap_or(0.0);
         let rounding = 4.0 * self.matrix.nrows() as f64 * f64::EPSILON;
         Ok(match eigenvalue < -rounding {
             true => Error::Indefinite { eigenvalue },

@@ -5,7 +5,7 @@ use super::center::Center;
 use super::shifted::{for_each_block, provisional_mean, provisional_unit};
 use crate::data::{Cells, Chunk, Real};
 use crate::error::{Cell, Error, Result};
-use crate::linalg::{Mat, MatRef, lower_crossproduct, mirror_lower, symmetric_eigen};
+use crate::linalg::{Mat, MatRef, lower_crossproduct, mirror_lower, symmetric_eigenvalues};
 
 /// How far a given covariance may be from symmetric and semidefinite, in units of the features' deviations.
 const SYMMETRY: f64 = 1e-10;
@@ -265,7 +265,7 @@ fn check_covariance(covariance: MatRef<'_, f64>) -> Result<()> {
         let (value, mirrored) = (covariance[(row, column)], covariance[(column, row)]);
         return Err(Error::Asymmetric { row, column, value, mirrored });
     }
-    let values = symmetric_eigen(Mat::from_fn(p, p, correlation).as_ref())?.values;
+    let values = symmetric_eigenvalues(Mat::from_fn(p, p, correlation).as_ref())?;
     match values.last() {
         Some(eigenvalue) if *eigenvalue < -SYMMETRY * p as f64 => {
             Err(Error::Indefinite { eigenvalue: *eigenvalue })

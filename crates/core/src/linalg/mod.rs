@@ -20,7 +20,7 @@ pub(crate) use basis::{
 };
 pub(crate) use cholesky::Cholesky;
 pub use eigen::Eigen;
-pub(crate) use eigen::symmetric_eigen;
+pub(crate) use eigen::{symmetric_eigen, symmetric_eigenvalues};
 pub(crate) use faer::ColRef;
 pub(crate) use faer::traits::RealField;
 pub use faer::{Mat, MatMut, MatRef};

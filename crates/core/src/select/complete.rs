@@ -8,13 +8,14 @@ use super::table::{Absent, Choice, Line, Selection, recommend};
 use super::{Select, minka, parallel, threshold};
 use crate::error::{Error, Result};
 use crate::evidence::Moments;
-use crate::linalg::symmetric_eigen;
+use crate::linalg::symmetric_eigenvalues;
 use crate::model::negligible;
 
 /// All that the table is made of.
 pub(super) struct Complete {
     rows: usize,
     values: Eigenvalues,
+    evidence: Vec<f64>, // from q = 1 on
     max: usize,
     held_out: FoldScores,
     correlations: Vec<f64>,
@@ -29,21 +30,22 @@ impl Complete {
             return Err(if rows == 0 { Error::NoRows } else { Error::TooFewRows { rows, needed: 2 } });
         }
         let covariance = moments.covariance();
-        let eigen = symmetric_eigen(covariance.as_ref())?;
-        if eigen.values[0] <= 0.0 {
+        let eigenvalues = symmetric_eigenvalues(covariance.as_ref())?;
+        if eigenvalues[0] <= 0.0 {
             return Err(Error::Constant);
         }
-        let floor = negligible(rows, p, eigen.values[0]);
-        let values = eigen.values.iter().map(|v| if *v > floor { *v } else { 0.0 }).collect();
+        let floor = negligible(rows, p, eigenvalues[0]);
+        let values = eigenvalues.iter().map(|v| if *v > floor { *v } else { 0.0 }).collect();
         let values = Eigenvalues::new(values, moments.weight());
         // The last number that leaves noise.
         let possible = (values.rank().max(1) - 1).min(p - 1);
         let max = select.max.map_or(possible, |max| max.min(possible));
-        let correlations = symmetric_eigen(parallel::correlations(covariance.as_ref()).as_ref())?.values;
+        let correlations = symmetric_eigenvalues(parallel::correlations(covariance.as_ref()).as_ref())?;
         Ok(Self {
             rows,
             held_out: folds.map_or(Ok(FoldScores::default()), |folds| folds.held_out(max))?,
-            noise: parallel::thresholds(p, rows, select.samples, select.seed)?,
+            noise: parallel::thresholds(p, rows, select.samples.unwrap_or(parallel::samples(p)), select.seed)?,
+            evidence: minka::log_evidences(values.values(), p, values.rows()),
             values,
             max,
             correlations,
@@ -94,9 +96,7 @@ impl Complete {
     }
 
     fn log_evidence(&self, q: usize) -> Option<f64> {
-        let values = self.values.values();
-        let told = q > 0 && q < self.values.rank();
-        told.then(|| minka::log_evidence(values, values.len(), q, self.values.rows()))
+        q.checked_sub(1).and_then(|k| self.evidence.get(k).copied())
     }
 
     fn choices(&self, select: &Select) -> Vec<Choice> {

@@ -2,6 +2,8 @@
 
 use std::f64::consts::TAU;
 
+use rayon::prelude::*;
+
 use super::fold_scores::FoldScores;
 use super::information::Eigenvalues;
 use crate::data::Chunk;
@@ -46,8 +48,8 @@ impl Folds {
 
     /// Mean log density of held-out rows for q = 0 ..= max, one list per fold; NaN where the others' covariance leaves no noise.
     pub(super) fn held_out(&self, max: usize) -> Result<FoldScores> {
-        let used = (0..self.parts.len()).filter(|k| self.parts[*k].weight() > 0.0);
-        let scores = used.map(|k| held_out(&self.without(k)?, &self.parts[k], max));
+        let used: Vec<usize> = (0..self.parts.len()).filter(|k| self.parts[*k].weight() > 0.0).collect();
+        let scores = used.into_par_iter().map(|k| held_out(&self.without(k)?, &self.parts[k], max));
         scores.collect::<Result<_>>().map(FoldScores)
     }
 }

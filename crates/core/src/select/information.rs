@@ -7,6 +7,7 @@ use std::f64::consts::TAU;
 pub(super) struct Eigenvalues {
     values: Vec<f64>,
     rest: Vec<f64>, // sum of the values from each place on
+    logs: Vec<f64>, // sum of the logarithms before each place
     rows: f64,
 }
 
@@ -16,7 +17,9 @@ impl Eigenvalues {
         for (k, v) in values.iter().enumerate().rev() {
             rest[k] = rest[k + 1] + v;
         }
-        Self { values, rest, rows }
+        let mut logs = vec![0.0; values.len()];
+        (1..values.len()).for_each(|k| logs[k] = logs[k - 1] + values[k - 1].ln());
+        Self { values, rest, logs, rows }
     }
 
     pub(super) fn values(&self) -> &[f64] {
@@ -45,8 +48,7 @@ impl Eigenvalues {
     /// ℓ of PPCA with q < p components, −n/2 (p ln 2π + Σ ln λ + (p − q) ln σ² + p) \[TB99\]; infinite where no noise is left.
     pub(super) fn log_likelihood(&self, q: usize) -> f64 {
         let p = self.values.len() as f64;
-        let kept: f64 = self.values[..q].iter().map(|v| v.ln()).sum();
-        -0.5 * self.rows * (p * TAU.ln() + kept + (p - q as f64) * self.noise(q).ln() + p)
+        -0.5 * self.rows * (p * TAU.ln() + self.logs[q] + (p - q as f64) * self.noise(q).ln() + p)
     }
 
     /// −2ℓ + 2k.

@@ -59,7 +59,7 @@ pub struct Select {
     max: Option<usize>,
     folds: Option<usize>,
     cells: bool,
-    samples: usize,
+    samples: Option<usize>,
     fraction: f64,
     seed: u64,
     tolerance: Option<f64>,
@@ -74,10 +74,10 @@ impl Default for Select {
 }
 
 impl Select {
-    /// All numbers of components, ten folds, fifty samples of noise.
+    /// All numbers of components, ten folds, as many samples of noise as it takes.
     pub fn new() -> Self {
-        let (max, folds, cells, tolerance) = (None, None, false, None);
-        let (samples, fraction, seed) = (50, 0.9, 0);
+        let (max, folds, cells, samples, tolerance) = (None, None, false, None, None);
+        let (fraction, seed) = (0.9, 0);
         Self { max, folds, cells, samples, fraction, seed, tolerance, memory: usize::MAX, threads: None }
     }
 
@@ -102,9 +102,10 @@ impl Select {
         self
     }
 
-    /// Samples of noise for parallel analysis; 50 by default.
+    /// Samples of noise for parallel analysis. By default 50 for up to 100 features and fewer for more, whose eigenvalues differ less from
+    /// one sample to the next, but at least 20.
     pub fn samples(mut self, samples: usize) -> Self {
-        self.samples = samples;
+        self.samples = Some(samples);
         self
     }
 
@@ -230,7 +231,7 @@ impl Select {
                 bad("the number of features", p.to_string(), "at least 2: one leaves nothing to choose")
             }
             (_, folds @ (0 | 1), _) => bad("the number of folds", folds.to_string(), "at least 2"),
-            (_, _, 0) => bad("the number of samples of noise", "0".into(), "at least 1"),
+            (_, _, Some(0)) => bad("the number of samples of noise", "0".into(), "at least 1"),
             _ if self.max == Some(0) => bad("the largest number of components", "0".into(), "at least 1"),
             _ if !(self.fraction > 0.0 && self.fraction < 1.0) => {
                 bad("the share of the variance", self.fraction.to_string(), "above 0 and below 1")
