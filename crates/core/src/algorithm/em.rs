@@ -170,8 +170,9 @@ impl Em {
             self.method = Method::Newton; // it aims at a saddle
         }
         let bold = proposed.filter(|to| slope(to) > 0.0);
-        // From here to the maximum of a parabola: half of what the slope promises.
-        let left = 0.5 * bold.as_deref().map_or(0.0, slope).max(slope(&image));
+        // From here to the maximum of a parabola: half of what the slope promises. The plain step can lead down, to where what is known of
+        // W and μ has moved since.
+        let left = 0.5 * bold.as_deref().map_or(0.0, slope).max(slope(&image).abs());
         // A gain that is rounding says nothing; the slope is known better than that.
         let gain = if gain.abs() <= ROUNDING * objective.abs() { 0.0 } else { gain };
         let change = gain.max(left).max(self.remainder(gain)) / evidence.weight();
@@ -235,7 +236,7 @@ impl Algorithm for Em {
     }
 
     fn update(&mut self, evidence: Latent) -> Result<Step> {
-        let objective = self.prior.objective(&evidence);
+        let objective = self.prior.objective(&evidence)?;
         if let (Some(bold), Some(best)) = (self.bold.take(), &self.best) {
             let loss = best.objective - objective;
             if loss > ROUNDING * objective.abs() {

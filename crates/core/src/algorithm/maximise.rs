@@ -5,7 +5,7 @@
 //! \[LRW98\]: $\mu \leftarrow \mu + W \bar z$, $W \leftarrow W V^{1/2}$. A [`Prior`] adds to the diagonal of the normal equations;
 //! where W keeps a distribution, its covariance is what they are the precision of.
 
-use super::prior::{Prior, carried};
+use super::prior::{Prior, Pull, carried};
 use crate::error::{Error, Result};
 use crate::evidence::{Latent, LatentParameters, Units};
 use crate::linalg::{Lanes, Mat, MatRef, packed, packed_len, product, symmetric_eigen};
@@ -51,7 +51,7 @@ pub(super) struct Maximised<'a> {
     parameters: LatentParameters,
     residual: Mat<f64>, // Σ w E[(x − μ − Wz)(z, 1)] (q + 1 × p): the noise times the gradient
     noises: Vec<Rest>,  // one for all features, or one for each
-    ridge: Vec<f64>,    // the noise times the precision of the prior (q + 1)
+    ridge: Vec<f64>,    // the noise times the precision of the prior, packed
 }
 
 /// What the cells that share a noise variance say about it.
@@ -65,23 +65,24 @@ impl<'a> Maximised<'a> {
         if evidence.weight() == 0.0 {
             return Err(Error::NoRows);
         }
-        let ridge = prior.ridge(evidence.parameters());
-        let residual = residual(evidence, &ridge);
-        let step = normal_equations(evidence, &ridge, residual.as_ref()); // (q + 1 × p)
-        let spread = (prior == Prior::Averaged).then(|| covariances(evidence, &ridge));
+        let pull = prior.pull(evidence.parameters())?;
+        let residual = residual(evidence, &pull);
+        let step = normal_equations(evidence, &pull.ridge, residual.as_ref()); // (q + 1 × p)
+        let averaged = matches!(prior, Prior::Averaged { .. });
+        let spread = averaged.then(|| covariances(evidence, &pull.ridge));
         let each = step.col_iter().zip(residual.col_iter());
         let reductions = each.map(|(s, r)| s.iter().zip(r.iter()).map(|(s, r)| s * r).sum::<f64>());
         let (noises, reductions) = match evidence.parameters().units() {
             Units::Common(_) => {
-                let added = prior_squares(evidence, &ridge, step.as_ref(), spread.as_ref());
+                let added = prior_squares(evidence, &pull, step.as_ref(), spread.as_ref());
                 (vec![Rest::of_all(evidence)], vec![reductions.sum::<f64>() - added])
             }
             Units::OfNoise(_) => (Rest::of_each(evidence, residual.as_ref()), reductions.collect()),
         };
         let after: Vec<f64> =
             noises.iter().zip(&reductions).map(|(rest, r)| rest.variance_after(*r)).collect();
-        let parameters = standardise(evidence, prior, step.as_ref(), &after, spread)?;
-        Ok(Self { evidence, parameters, residual, noises, ridge })
+        let parameters = standardise(evidence, (prior, &pull), step.as_ref(), &after, spread)?;
+        Ok(Self { evidence, parameters, residual, noises, ridge: pull.ridge })
     }
 
     /// Where the step begins.
@@ -154,18 +155,16 @@ impl Rest {
 
 /// Σ w E[(x − μ − Wz)(z, 1)] of each feature, less what the prior takes off: what the normal equations of the step have on their right
 /// (q + 1 × p).
-fn residual(evidence: &Latent, ridge: &[f64]) -> Mat<f64> {
+fn residual(evidence: &Latent, pull: &Pull) -> Mat<f64> {
     let w = evidence.parameters().loadings_transposed();
     let q = w.nrows();
     let mut out = evidence.cross.clone();
     for j in 0..out.ncols() {
         let (out, second, w) = (out.col_as_slice_mut(j), evidence.second.col_as_slice(j), w.col(j));
+        let slope = pull.of_feature(j, w);
         for (i, out) in out.iter_mut().enumerate() {
             let entry = |k: usize| second[packed(i.max(k), i.min(k))];
-            *out -= (0..q).map(|k| entry(k) * w[k]).sum::<f64>();
-            if i < q {
-                *out -= ridge[i] * w[i];
-            }
+            *out -= (0..q).map(|k| entry(k) * w[k]).sum::<f64>() + slope[i];
         }
     }
     out
@@ -173,14 +172,11 @@ fn residual(evidence: &Latent, ridge: &[f64]) -> Mat<f64> {
 
 /// Calls `f` with the factors of the normal equations of some features and the first of them.
 fn for_each_factor(evidence: &Latent, ridge: &[f64], mut f: impl FnMut(usize, &Lanes)) {
-    let (size, p) = (ridge.len(), evidence.second.ncols());
+    let (size, p) = (evidence.parameters().n_latent() + 1, evidence.second.ncols());
     for first in (0..p).step_by(LANES) {
         let lanes = LANES.min(p - first);
-        let mut matrices = Mat::from_fn(lanes, packed_len(size), |l, k| evidence.second[(k, first + l)]);
-        for (i, ridge) in ridge.iter().enumerate() {
-            matrices.col_as_slice_mut(packed(i, i)).iter_mut().for_each(|x| *x += ridge);
-        }
-        f(first, &Lanes::new(matrices, size, 0.0));
+        let entry = |l: usize, k: usize| evidence.second[(k, first + l)] + ridge[k];
+        f(first, &Lanes::new(Mat::from_fn(lanes, packed_len(size), entry), size, 0.0));
     }
 }
 
@@ -199,7 +195,7 @@ fn normal_equations(evidence: &Latent, ridge: &[f64], right: MatRef<'_, f64>) ->
 
 /// The covariance of (wⱼ, μⱼ) of each feature: the noise times the inverse of its normal equations, packed.
 fn covariances(evidence: &Latent, ridge: &[f64]) -> Mat<f64> {
-    let mut out = Mat::zeros(packed_len(ridge.len()), evidence.second.ncols());
+    let mut out = Mat::zeros(ridge.len(), evidence.second.ncols());
     for_each_factor(evidence, ridge, |first, factors| {
         let inverse = factors.inverse(evidence.parameters().noise());
         out.as_mut().subcols_mut(first, factors.lanes()).copy_from(inverse.transpose());
@@ -208,14 +204,15 @@ fn covariances(evidence: &Latent, ridge: &[f64]) -> Mat<f64> {
 }
 
 /// By how much a step that a prior holds back, and the uncertainty that it leaves, raise the squares over what the step takes off.
-fn prior_squares(evidence: &Latent, ridge: &[f64], step: MatRef<'_, f64>, spread: Option<&Mat<f64>>) -> f64 {
+fn prior_squares(evidence: &Latent, pull: &Pull, step: MatRef<'_, f64>, spread: Option<&Mat<f64>>) -> f64 {
     let w = evidence.parameters().loadings_transposed();
-    let held = |i: usize| {
-        let each = step.row(i).iter().zip(w.row(i).iter());
-        ridge[i] * each.map(|(s, w)| s * (2.0 * w + s)).sum::<f64>()
+    let held = |j: usize| {
+        let (s, slope) = (step.col(j), pull.of_feature(j, w.col(j)));
+        let terms = slope.iter().enumerate();
+        terms.map(|(i, g)| s[i] * (2.0 * g + pull.times(i, s.iter().copied()))).sum::<f64>()
     };
     let blur = |spread: Option<&Mat<f64>>| spread.map_or(0.0, |spread| blurred(evidence, spread));
-    let held: f64 = (0..w.nrows()).filter(|i| ridge[*i] > 0.0).map(held).sum();
+    let held: f64 = (0..step.ncols()).map(held).sum();
     blur(spread) - blur(evidence.parameters().spread()) - held
 }
 
@@ -234,7 +231,7 @@ fn blurred(evidence: &Latent, spread: &Mat<f64>) -> f64 {
 /// Takes the step and gives the mean and covariance that z has over the rows to μ and W; the new noises are in units.
 fn standardise(
     evidence: &Latent,
-    prior: Prior,
+    (prior, pull): (Prior, &Pull),
     step: MatRef<'_, f64>,
     noises: &[f64],
     spread: Option<Mat<f64>>,
@@ -242,7 +239,7 @@ fn standardise(
     let start = evidence.parameters();
     let (p, q, units) = (start.n_features(), start.n_latent(), start.units());
     let w = Mat::from_fn(q, p, |i, j| start.loadings_transposed()[(i, j)] + step[(i, j)]);
-    let frame = prior.frame(evidence, w.as_ref(), spread.as_ref())?;
+    let frame = prior.frame(evidence, pull, (w.as_ref(), spread.as_ref()))?;
     let center: Vec<f64> = frame.row(q).iter().copied().collect();
     let moved = |j: usize| step[(q, j)] + dot(w.col_as_slice(j), &center);
     let mean = start.mean().iter().enumerate().map(|(j, m)| m + units.of(j) * moved(j)).collect();

@@ -11,6 +11,7 @@ mod factor_profile;
 pub(crate) mod krylov;
 pub(crate) mod krylov_factor;
 mod maximise;
+mod mean_row;
 pub(crate) mod newton_factor;
 pub(crate) mod online;
 pub(crate) mod prior;
@@ -20,6 +21,7 @@ pub(crate) mod relevance;
 pub(crate) mod start;
 pub(crate) mod svd;
 
+pub(crate) use drive::repeat;
 pub use drive::{Algorithm, Journey, Step, Stop, drive};
 pub(crate) use factor_profile::{FoundFactors, Search, Start};
 pub use maximise::em_step;

@@ -4,30 +4,60 @@
 //! has its precision grow without limit and is driven out (automatic relevance determination \[B99a\]). With W as its most probable
 //! value, $\alpha_k = p / \lVert w_k \rVert^2$. Variational Bayes \[B99b, IR10\] keeps a normal distribution of each feature's
 //! $(w_j, \mu_j)$ instead, with covariance $S_j$; then $\alpha_k = p / \mathrm E \lVert w_k \rVert^2$, and what is maximised is
-//! a lower bound on the log evidence. μ has a flat prior, σ² and α have the scale-free ones (∝ 1/τ, 1/α), so that no unit of measurement and
-//! no constant of ours matters; the free constant of the prior of α is such that a column that is driven out counts nothing.
+//! a lower bound on the log evidence. Where W is a point μ has a flat prior; where it is not, that of [`MeanRow`]. σ² and α have the scale-free
+//! ones (∝ 1/τ, 1/α), so that no unit of measurement and no constant of ours matters; the free constant of the prior of α is such that a
+//! column that is driven out counts nothing.
 
 use std::f64::consts::TAU;
 
 use statrs::function::gamma::ln_gamma;
 
 use super::maximise::square_root;
+use super::mean_row::MeanRow;
 use crate::error::Result;
 use crate::evidence::{Latent, LatentParameters};
-use crate::linalg::{Lanes, Mat, MatRef, clean_zeros, packed, product, symmetric_eigen};
+use crate::linalg::{ColRef, Lanes, Mat, MatRef, clean_zeros, packed, packed_len, product, symmetric_eigen};
 
 /// A column whose squared mean is below this share of its variance is driven out.
 const DRIVEN_OUT: f64 = 1e-3;
 
 /// The prior of the loadings, and what is kept of their posterior.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Prior {
     /// None: maximum likelihood.
     Flat,
     /// Normal columns; the most probable W.
     Relevance,
     /// Normal columns; the distribution of W and μ.
-    Averaged,
+    Averaged {
+        /// The smallest variance of means that differ by nothing that the row of means explains.
+        least: f64,
+    },
+}
+
+/// What a prior does to the normal equations of each feature, in units.
+pub(crate) struct Pull {
+    /// The noise times the precision of (w, μ), packed.
+    pub(crate) ridge: Vec<f64>,
+    /// The noise times what it pulls with, for each unit that μ lies below the level of the means (q + 1).
+    toward: Vec<f64>,
+    /// How far that is, for each feature.
+    below: Vec<f64>,
+    /// E[(z, 1)(z, 1)ᵀ] of the row of means, packed, when there is one.
+    row: Option<Vec<f64>>,
+}
+
+impl Pull {
+    /// The noise times the slope of the prior, downwards, at a feature's w; (q + 1).
+    pub(crate) fn of_feature(&self, feature: usize, w: ColRef<'_, f64>) -> Vec<f64> {
+        let held = |i: usize| self.times(i, w.iter().copied());
+        (0..self.toward.len()).map(|i| held(i) - self.toward[i] * self.below[feature]).collect()
+    }
+
+    /// A row of the ridge times the first entries of a vector.
+    pub(crate) fn times(&self, i: usize, vector: impl Iterator<Item = f64>) -> f64 {
+        vector.enumerate().map(|(k, x)| self.ridge[packed(i.max(k), i.min(k))] * x).sum()
+    }
 }
 
 impl Prior {
@@ -38,53 +68,82 @@ impl Prior {
         (0..w.nrows()).map(|k| w.row(k).squared_norm_l2() + spread(k)).collect()
     }
 
-    /// What the prior adds to the diagonal of the normal equations, σ²α and 0 for the mean, in units (q + 1).
-    pub(crate) fn ridge(self, parameters: &LatentParameters) -> Vec<f64> {
-        let q = parameters.n_latent();
+    /// What the prior does to the normal equations.
+    pub(crate) fn pull(self, parameters: &LatentParameters) -> Result<Pull> {
+        let (p, q, noise) = (parameters.n_features(), parameters.n_latent(), parameters.noise());
+        let mut pull = Pull {
+            ridge: vec![0.0; packed_len(q + 1)],
+            toward: vec![0.0; q + 1],
+            below: vec![0.0; p],
+            row: None,
+        };
         if self == Self::Flat {
-            return vec![0.0; q + 1];
+            return Ok(pull);
         }
-        let (p, noise) = (parameters.n_features() as f64, parameters.noise());
-        let ridge = |length: f64| noise * p / length.max(f64::MIN_POSITIVE);
-        Self::lengths(parameters).into_iter().map(ridge).chain([0.0]).collect()
+        for (k, length) in Self::lengths(parameters).into_iter().enumerate() {
+            pull.ridge[packed(k, k)] = noise * p as f64 / length.max(f64::MIN_POSITIVE);
+        }
+        if let Some(row) = self.mean_row(parameters)? {
+            let weight = noise / row.noise;
+            pull.ridge.iter_mut().zip(&row.second).for_each(|(ridge, second)| *ridge += weight * second);
+            pull.toward = (0..=q).map(|i| weight * row.second[packed(q, i)]).collect();
+            (pull.below, pull.row) = (row.below, Some(row.second));
+        }
+        Ok(pull)
+    }
+
+    /// The row of means, where W has a distribution and there are several.
+    fn mean_row(self, parameters: &LatentParameters) -> Result<Option<MeanRow>> {
+        match self {
+            Self::Averaged { least } if parameters.n_features() > 1 => {
+                let unit = parameters.units().of(0);
+                MeanRow::of(parameters, least / unit / unit).map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 
     /// What a fit maximises at the parameters of the evidence.
-    pub(crate) fn objective(self, evidence: &Latent) -> f64 {
+    pub(crate) fn objective(self, evidence: &Latent) -> Result<f64> {
         let (parameters, fit) = (evidence.parameters(), evidence.log_likelihood());
         let (p, q) = (parameters.n_features() as f64, parameters.n_latent() as f64);
         let unit = parameters.units().of(0).ln();
         // p/2 (log α − log 2π) − α E‖w‖²/2 at the best α
         let column = |length: f64| 0.5 * p * ((p / length.max(f64::MIN_POSITIVE)).ln() - TAU.ln() - 1.0);
         let columns = || Self::lengths(parameters).into_iter().map(column).sum::<f64>() - p * q * unit;
-        match (self, parameters.spread()) {
+        Ok(match (self, parameters.spread()) {
             (Self::Flat, _) => fit,
             (Self::Relevance, _) => fit + columns(),
-            (Self::Averaged, None) => f64::NEG_INFINITY,
-            (Self::Averaged, Some(spread)) => {
+            (Self::Averaged { .. }, None) => f64::NEG_INFINITY,
+            (Self::Averaged { .. }, Some(spread)) => {
                 let volume: f64 = log_determinants(spread, parameters.n_latent() + 1).iter().sum();
                 let entropy = 0.5 * (volume + p * (q + 1.0) * (1.0 + TAU.ln())) + p * (q + 1.0) * unit;
                 // τ has a gamma distribution of shape c; all that depends on its scale is in the fit.
                 let c = 0.5 * evidence.totals.cells;
-                fit + entropy + columns() + c + ln_gamma(c) - c * c.ln()
+                let means = self.mean_row(parameters)?.map_or(0.0, |row| row.objective - (p - 1.0) * unit);
+                fit + entropy + columns() + means + c + ln_gamma(c) - c * c.ln()
             }
-        }
+        })
     }
 
     /// How the latent variables are standardised, as what happens to W: w ← B w with the first q rows of (q + 1 × q), and μ ← μ + bᵀw
     /// with the last. `w` (q × p) and `spread`, packed, are what the step has led to.
     ///
     /// EM gives the mean and covariance that z has over the rows to μ and W. For what stands between fit and prior, $z \leftarrow R z$ and
-    /// $W \leftarrow W R^{-1}$ are best when E WᵀW is diagonal and $R Z R^\top = n I$ with Z the second moments of z over the rows; a W that is
-    /// a point has no entropy to lose, and $R Z R^\top = (n + p) I$.
+    /// $W \leftarrow W R^{-1}$ are best when E WᵀW is diagonal and $R Z R^\top = n I$ with Z the second moments of z over the rows, that of means
+    /// among them; a W that is a point has no entropy to lose, and $R Z R^\top = (n + p) I$.
     pub(crate) fn frame(
         self,
         evidence: &Latent,
-        w: MatRef<'_, f64>,
-        spread: Option<&Mat<f64>>,
+        pull: &Pull,
+        (w, spread): (MatRef<'_, f64>, Option<&Mat<f64>>),
     ) -> Result<Mat<f64>> {
         let q = w.nrows();
-        let (second, weight) = (&evidence.totals.second, evidence.weight());
+        let (mut second, mut weight) = (evidence.totals.second.clone(), evidence.weight());
+        if let Some(row) = &pull.row {
+            second.iter_mut().zip(row).for_each(|(sum, row)| *sum += row);
+            weight += 1.0;
+        }
         let center: Vec<f64> = (0..q).map(|i| second[packed(q, i)] / weight).collect();
         let divisor = if self == Self::Relevance { weight + w.ncols() as f64 } else { weight };
         let covariance = |i: usize, j: usize| {
@@ -102,7 +161,7 @@ impl Prior {
     pub(crate) fn survivors(self, parameters: &LatentParameters, weight: f64) -> Option<Vec<usize>> {
         let (p, w) = (parameters.n_features() as f64, parameters.loadings_transposed());
         let variance = |k: usize| match self {
-            Self::Averaged => parameters.variances(k).iter().sum(),
+            Self::Averaged { .. } => parameters.variances(k).iter().sum(),
             _ => p * parameters.noise() / weight,
         };
         let alive = |k: &usize| w.row(*k).squared_norm_l2() > DRIVEN_OUT * variance(*k);

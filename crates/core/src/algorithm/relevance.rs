@@ -1,4 +1,4 @@
-//! Bayesian PCA of complete rows: which components of a spectrum the data support, in closed form.
+//! Bayesian PCA of complete rows: which components of a spectrum the data support, in closed form when μ has a flat prior.
 //!
 //! The eigenvectors of the covariance are the directions of W in every fixed point of ARD and of variational Bayes, so each component
 //! is a number and only σ² couples them. With n rows, p features, an eigenvalue λ, and $v = \sigma^2$:
@@ -14,7 +14,6 @@ use std::f64::consts::TAU;
 
 use statrs::function::gamma::ln_gamma;
 
-use super::prior::Prior;
 use crate::linalg::power_of_two;
 
 /// Steps for the noise; Newton's take a handful.
@@ -51,22 +50,13 @@ pub(crate) struct Supported {
     pub(crate) averaged: bool,
 }
 
-impl Supported {
-    /// α of each component: p / E‖w‖².
-    pub(crate) fn precisions(&self, p: f64) -> Vec<f64> {
-        let both = self.lengths.iter().zip(&self.variances);
-        both.map(|(length, variance)| p / (length + p * variance)).collect()
-    }
-}
-
 impl Rows<'_> {
-    /// The components that the rows support under a prior of relevance, in units in which no square leaves its range.
-    pub(crate) fn supported(&self, prior: Prior) -> Supported {
+    /// The components that the rows support, W averaged over or most probable, in units in which no square leaves its range.
+    pub(crate) fn supported(&self, averaged: bool) -> Supported {
         let unit = power_of_two(self.total / self.p); // of variances
         let values: Vec<f64> = self.values.iter().map(|l| l / unit).collect();
         let (total, negligible) = (self.total / unit, self.negligible / unit);
         let scaled = Rows { values: &values, total, negligible, ..*self };
-        let averaged = prior == Prior::Averaged;
         let found = if averaged { scaled.averaged() } else { scaled.most_probable() };
         let times = |numbers: Vec<f64>| numbers.into_iter().map(|x| x * unit).collect();
         // μ is integrated out, so the rows count one less; a density of W has its own unit.

@@ -43,6 +43,20 @@ impl Seen {
             Self::Features(census, _) => census,
         }
     }
+
+    /// Squared standard error of the mean of a feature: the variance of all cells, each about its feature's mean, over their number.
+    fn error_of_means(&self) -> f64 {
+        let (weights, variances) = match self {
+            Self::Pairs(cases) => {
+                let variance = |j: usize| cases.covariance[(j, j)];
+                (&cases.weights[..], (0..cases.mean.len()).map(variance).collect())
+            }
+            Self::Features(_, margins) => (margins.weight(), margins.variance()),
+        };
+        let cells = weights.iter().sum::<f64>();
+        let share = |(weight, variance): (&f64, &f64)| weight / cells * variance;
+        weights.iter().zip(&variances).map(share).sum::<f64>() / (cells / weights.len() as f64)
+    }
 }
 
 /// Where EM starts and what is known about the rows then.
@@ -50,6 +64,8 @@ pub(super) struct Begin {
     pub(super) census: Census,
     pub(super) unseen_pairs: Option<usize>,
     pub(super) parameters: LatentParameters,
+    /// Squared standard error of the mean of a feature, all taken together.
+    pub(super) error_of_means: f64,
     pub(super) passes: usize,
 }
 
@@ -101,19 +117,21 @@ impl<M> Spectral<M> {
     }
 
     fn begin_from(&self, seen: Seen, source: &dyn RowSource, control: &Control<'_>) -> Result<Begin> {
+        let error_of_means = seen.error_of_means();
         match seen {
             Seen::Pairs(cases) => {
                 let found = start::from_available_cases(&cases, self.components, self.seed)?;
                 let AvailableCases { census, unseen_pairs, .. } = cases;
                 let (parameters, unseen_pairs) = (self.warm(found)?, Some(unseen_pairs));
                 self.check_evidence(&parameters)?;
-                Ok(Begin { census, unseen_pairs, parameters, passes: 1 })
+                Ok(Begin { census, unseen_pairs, parameters, error_of_means, passes: 1 })
             }
             Seen::Features(census, margins) => {
                 let features = (&census, &margins);
                 let (found, passes) =
                     start::from_filled_rows(source, features, self.components, self.seed, control)?;
-                Ok(Begin { parameters: self.warm(found)?, census, unseen_pairs: None, passes: passes + 1 })
+                let (parameters, unseen_pairs) = (self.warm(found)?, None);
+                Ok(Begin { census, unseen_pairs, parameters, error_of_means, passes: passes + 1 })
             }
         }
     }

@@ -173,7 +173,7 @@ impl<M: FromSpectrum> Spectral<M> {
             memory: moments.n_features().pow(2) * 48,
         };
         let spectrum = eigen::solve(moments, self.components, self.seed)?;
-        finish(Solved { plan, spectrum, journey: None, holes: None }, started)
+        finish(Solved::new(plan, spectrum), started)
     }
 
     /// The same with one component.
@@ -222,20 +222,18 @@ impl<M> Spectral<M> {
             let p = source.n_features();
             return match gather(source, || Pairwise::empty(p), control)?.finish()? {
                 Found::Complete(moments) => {
-                    let (spectrum, journey) = self.solve_moments(&moments, source, control)?;
-                    Ok(Looked::Complete(Solved { plan, spectrum, journey, holes: None }))
+                    self.solve_moments(plan, moments, source, control).map(Looked::Complete)
                 }
                 Found::Incomplete(cases) => {
                     self.begin_available(cases, source, control).map(Looked::Incomplete)
                 }
             };
         }
-        match self.solve(plan.solver, source, control) {
+        match self.solve(plan, source, control) {
             Err(Error::Hole { .. }) if self.solver == Solver::Auto => {
                 self.begin_incomplete(source, control).map(Looked::Incomplete)
             }
-            other => other
-                .map(|(spectrum, journey)| Looked::Complete(Solved { plan, spectrum, journey, holes: None })),
+            other => other.map(Looked::Complete),
         }
     }
 
@@ -249,56 +247,48 @@ impl<M> Spectral<M> {
         }
     }
 
-    fn solve(
-        &self,
-        solver: Solver,
-        source: &dyn RowSource,
-        control: &Control<'_>,
-    ) -> Result<(Spectrum, Option<Journey>)> {
+    fn solve(&self, plan: Plan, source: &dyn RowSource, control: &Control<'_>) -> Result<Solved> {
+        let solver = plan.solver;
         let in_memory = || {
             let reason = "it needs all rows in memory".into();
             source.as_table().ok_or(Error::Solver { solver: solver.name(), reason })
         };
         let q = self.components;
         match (solver, q) {
-            (Solver::Svd, _) => Ok((svd::solve(in_memory()?, q)?, None)),
-            (Solver::Dual, _) => Ok((dual::solve(in_memory()?, q, self.seed, control)?, None)),
+            (Solver::Svd, _) => Ok(Solved::new(plan, svd::solve(in_memory()?, q)?)),
+            (Solver::Dual, _) => Ok(Solved::new(plan, dual::solve(in_memory()?, q, self.seed, control)?)),
             (Solver::Krylov, Components::Count(q)) => {
                 let (seed, tolerance, max_iterations) = (self.seed, self.tolerance, self.max_iterations);
                 let options = krylov::Options { seed, tolerance, max_iterations };
                 let (spectrum, journey) = krylov::solve(source, q, options, control)?;
-                Ok((spectrum, Some(journey)))
+                Ok(Solved { journey: Some(journey), ..Solved::new(plan, spectrum) })
             }
-            _ => self.solve_eigen(source, control),
+            _ => {
+                let p = source.n_features();
+                self.solve_moments(plan, gather(source, || Moments::empty(p), control)?, source, control)
+            }
         }
-    }
-
-    fn solve_eigen(
-        &self,
-        source: &dyn RowSource,
-        control: &Control<'_>,
-    ) -> Result<(Spectrum, Option<Journey>)> {
-        let p = source.n_features();
-        self.solve_moments(&gather(source, || Moments::empty(p), control)?, source, control)
     }
 
     /// After one pass; a second one in double precision when products in single are too coarse for the noise that is there.
     fn solve_moments(
         &self,
-        moments: &Moments,
+        plan: Plan,
+        moments: Moments,
         source: &dyn RowSource,
         control: &Control<'_>,
-    ) -> Result<(Spectrum, Option<Journey>)> {
+    ) -> Result<Solved> {
         let (p, q) = (source.n_features(), self.components);
-        let spectrum = eigen::solve(moments, q, self.seed);
+        let spectrum = eigen::solve(&moments, q, self.seed);
         let error = moments.single_precision_error();
         let coarse = |s: &Spectrum| error * s.eigenvalues()[0] > NOISE_ACCURACY * s.noise_variance();
         if error == 0.0 || spectrum.as_ref().is_ok_and(|s| !coarse(s)) {
-            return Ok((spectrum?, None));
+            return Ok(Solved { moments: Some(moments), ..Solved::new(plan, spectrum?) });
         }
         let moments = gather(source, || Moments::empty_double(p), control)?;
-        let journey = Journey { stop: Stop::Converged, trace: Vec::new(), passes: 2 };
-        Ok((eigen::solve(&moments, q, self.seed)?, Some(journey)))
+        let spectrum = eigen::solve(&moments, q, self.seed)?;
+        let journey = Some(Journey { stop: Stop::Converged, trace: Vec::new(), passes: 2 });
+        Ok(Solved { journey, moments: Some(moments), ..Solved::new(plan, spectrum) })
     }
 }
 
@@ -328,17 +318,27 @@ pub(super) struct Solved {
     pub(super) spectrum: Spectrum,
     pub(super) journey: Option<Journey>,
     pub(super) holes: Option<Holes>,
+    /// What it was found from, where that is moments.
+    pub(super) moments: Option<Moments>,
+}
+
+impl Solved {
+    /// In closed form, from complete rows.
+    pub(super) fn new(plan: Plan, spectrum: Spectrum) -> Self {
+        Self { plan, spectrum, journey: None, holes: None, moments: None }
+    }
 }
 
 impl From<Incomplete> for Solved {
     fn from(found: Incomplete) -> Self {
         let Incomplete { spectrum, journey, holes, plan } = found;
-        Self { plan, spectrum, journey: Some(journey), holes: Some(holes).filter(|h| h.missing > 0) }
+        let holes = Some(holes).filter(|h| h.missing > 0);
+        Self { journey: Some(journey), holes, ..Self::new(plan, spectrum) }
     }
 }
 
 fn finish<M: FromSpectrum>(solved: Solved, started: Instant) -> Result<Fit<M>> {
-    let Solved { plan, spectrum, journey, holes } = solved;
+    let Solved { plan, spectrum, journey, holes, .. } = solved;
     let model = M::from_spectrum(&spectrum)?;
     let report = Report::new(plan, &spectrum, journey, started.elapsed().as_secs_f64());
     Ok(Fit { model, spectrum, report: Report { holes, ..report } })

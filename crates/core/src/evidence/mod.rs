@@ -3,6 +3,7 @@
 mod carried;
 mod census;
 mod center;
+mod complete;
 mod filled;
 mod gather;
 mod gram;

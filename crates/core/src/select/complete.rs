@@ -44,7 +44,12 @@ impl Complete {
         Ok(Self {
             rows,
             held_out: folds.map_or(Ok(FoldScores::default()), |folds| folds.held_out(max))?,
-            noise: parallel::thresholds(p, rows, select.samples.unwrap_or(parallel::samples(p)), select.seed)?,
+            noise: parallel::thresholds(
+                p,
+                rows,
+                select.samples.unwrap_or(parallel::samples(p)),
+                select.seed,
+            )?,
             evidence: minka::log_evidences(values.values(), p, values.rows()),
             values,
             max,

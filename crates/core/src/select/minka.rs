@@ -69,8 +69,7 @@ fn log_curvatures(values: &[f64], p: usize, noise: &[f64], n: f64) -> Vec<f64> {
             among[q] += kept.max(WIDEST).ln();
             let steep = n * (1.0 / noise[q] - 1.0 / value);
             let flat = |other: f64| steep * (value - other) <= WIDEST;
-            let first =
-                if flat(0.0) { p } else { q + values[q..].partition_point(|other| flat(*other)) };
+            let first = if flat(0.0) { p } else { q + values[q..].partition_point(|other| flat(*other)) };
             let others = if first < p { (p - first) as f64 * steep.ln() + rest[first] } else { 0.0 };
             towards[q] += (first - q) as f64 * WIDEST.ln() + others;
         }

@@ -86,6 +86,7 @@ fn quantile(mut values: Vec<f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::product;
 
     /// Drawn scatters have the mean of the distribution, (n − 1) I, and the largest eigenvalue of noise lies where theory has it.
     #[test]

@@ -1,26 +1,29 @@
 //! Bayesian PCA: components that the data do not support are driven out.
 
+mod stages;
+
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::incomplete::{Begin, STAGE_TOLERANCE, TOLERANCE, plan_of};
+use super::incomplete::{Begin, TOLERANCE, plan_of};
 use super::spectral::{Looked, Solved};
 use super::{Fit, Holes, Ppca, Report, with_threads};
 use crate::algorithm::prior::Prior;
 use crate::algorithm::relevance::{self, Supported};
-use crate::algorithm::{Components, Journey, Stop, drive, em};
+use crate::algorithm::{Components, Journey, Stop, em};
 use crate::control::Control;
 use crate::data::{RowSource, Rows};
 use crate::error::{Error, Result};
-use crate::evidence::{Latent, LatentParameters, Moments, gather};
-use crate::linalg::{Mat, packed, packed_len};
-use crate::model::{Noise, Predictive, Spectrum, Uncertainty, negligible};
+use crate::evidence::{LatentParameters, Moments};
+use crate::linalg::{Mat, packed, packed_len, power_of_two};
+use crate::model::{Predictive, Spectrum, Uncertainty, negligible};
+use stages::{Given, Stages};
 
 /// Where all components are allowed, an iteration starts with this many times those that the available cases seem to support, and a few more.
 const PROMISING: (usize, usize) = (2, 2);
-/// Below how many times its price the estimated gain of a component is in doubt.
-const IN_DOUBT: f64 = 2.0;
+/// Nats per row that may be left to gain where no pass is needed to gain them.
+const MOMENTS_TOLERANCE: f64 = 1e-22;
 
 /// How the precisions of the columns of W are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -58,7 +61,8 @@ pub struct BayesReport {
 
 /// Bayesian PCA \[B99a, B99b\]: PPCA with a precision for each column of W, found from the data, so that surplus columns vanish.
 ///
-/// Complete rows are solved from their spectrum in closed form; rows with holes in passes, where the weakest component is dropped when the
+/// Of complete rows the spectrum tells in closed form which components the data support; with W averaged over, what the means of the
+/// features have in common is then found from the moments. Rows with holes take passes, where the weakest component is dropped when the
 /// bound is higher without it (that all are allowed means there: as many as the available cases promise, and a margin). The model's
 /// density includes how well W and μ are known.
 ///
@@ -116,7 +120,11 @@ impl BayesianPca {
         self.check()?;
         with_threads(self.options.threads, || {
             let fit = match self.options.look_at(source, control)? {
-                Looked::Complete(solved) => self.complete(solved),
+                Looked::Complete(mut solved) => {
+                    let moments = solved.moments.take();
+                    let given = moments.as_ref().map_or(Given::Rows(source), Given::Moments);
+                    self.complete(solved, given, control)
+                }
                 Looked::Incomplete(begin) => self.incomplete(begin, source, control),
             };
             let Fit { model, spectrum, report } = fit.map_err(|e| e.named(source.feature_names()))?;
@@ -132,7 +140,7 @@ impl BayesianPca {
     pub fn fit_moments(&self, moments: &Moments) -> Result<Fit<Predictive>> {
         self.check()?;
         let Fit { spectrum, report, .. } = self.options.fit_moments(moments)?;
-        self.complete(Solved { plan: report.plan, spectrum, journey: None, holes: None })
+        self.complete(Solved::new(report.plan, spectrum), Given::Moments(moments), &Control::new())
     }
 
     fn check(&self) -> Result<()> {
@@ -145,13 +153,6 @@ impl BayesianPca {
         }
     }
 
-    fn prior(&self) -> Prior {
-        match self.method {
-            BayesMethod::Variational => Prior::Averaged,
-            BayesMethod::Relevance => Prior::Relevance,
-        }
-    }
-
     fn report(&self, objective: f64, allowed: usize) -> Option<BayesReport> {
         Some(BayesReport {
             method: self.method,
@@ -160,9 +161,9 @@ impl BayesianPca {
         })
     }
 
-    /// From the spectrum of complete rows.
-    fn complete(&self, solved: Solved) -> Result<Fit<Predictive>> {
-        let Solved { plan, spectrum, journey, .. } = solved;
+    /// From the spectrum of complete rows; a distribution of W also from what the spectrum is of.
+    fn complete(&self, solved: Solved, given: Given<'_>, control: &Control<'_>) -> Result<Fit<Predictive>> {
+        let (spectrum, averaged) = (&solved.spectrum, self.method == BayesMethod::Variational);
         let (p, n, allowed) = (spectrum.n_features(), spectrum.weight(), spectrum.n_components());
         if n <= 1.0 {
             let (name, value) = ("the total weight of the rows", n.to_string());
@@ -175,14 +176,54 @@ impl BayesianPca {
             p: p as f64,
             negligible: negligible(spectrum.rows(), p, spectrum.total_variance()),
         };
-        let found = rows.supported(self.prior());
+        let found = rows.supported(averaged);
+        if averaged && found.noise > 0.0 {
+            return self.averaged(solved, &found, given, control);
+        }
+        let Solved { plan, spectrum, journey, .. } = solved;
         let spectrum = spectrum.leading(found.lengths.len());
-        let model = predictive(&spectrum, &found)?;
+        let model = most_probable(&spectrum, &found)?;
         let log_likelihood = log_likelihood(&spectrum, &model);
         let report = Report {
             log_likelihood: log_likelihood.is_finite().then_some(log_likelihood),
             bayes: self.report(found.objective, allowed),
             ..Report::new(plan, &spectrum, journey, 0.0)
+        };
+        Ok(Fit { model, spectrum, report })
+    }
+
+    /// From what a flat prior of μ leads to, to the best bound.
+    fn averaged(
+        &self,
+        solved: Solved,
+        found: &Supported,
+        given: Given<'_>,
+        control: &Control<'_>,
+    ) -> Result<Fit<Predictive>> {
+        let Solved { plan, spectrum, journey: solver, .. } = solved;
+        let (p, n, total) = (spectrum.n_features(), spectrum.weight(), spectrum.total_variance());
+        let start = supported_start(&spectrum, found);
+        let square = start.units().of(0).powi(2);
+        let mut stages = Stages {
+            prior: Prior::Averaged { least: total / p as f64 / n },
+            floor: negligible(spectrum.rows(), p, total) / square,
+            max_iterations: self.options.max_iterations,
+            given,
+            control,
+            passes: solver.as_ref().map_or(1, |journey| journey.passes),
+        };
+        let least = if matches!(given, Given::Moments(_)) { MOMENTS_TOLERANCE } else { TOLERANCE };
+        let tolerance = self.options.tolerance.unwrap_or(least);
+        let (found, journey) = stages.climb(start, tolerance, (n, 1.0))?;
+        let (model, log_likelihood, journey) = conclude(&found, journey, given, control)?;
+        let stop = solver.map_or(Stop::Converged, |journey| journey.stop);
+        let stop = if journey.stop == Stop::Converged { stop } else { journey.stop };
+        let allowed = spectrum.n_components();
+        let spectrum = spectrum.leading(model.n_latent());
+        let report = Report {
+            log_likelihood: log_likelihood.is_finite().then_some(log_likelihood),
+            bayes: self.report(found.objective, allowed),
+            ..Report::new(plan, &spectrum, Some(Journey { stop, ..journey }), 0.0)
         };
         Ok(Fit { model, spectrum, report })
     }
@@ -194,28 +235,26 @@ impl BayesianPca {
         source: &dyn RowSource,
         control: &Control<'_>,
     ) -> Result<Fit<Predictive>> {
-        let (found, mut journey) = self.climb(&begin, source, control)?;
-        journey.passes += 1; // for the density of the observed cells
+        let tolerance = self.options.tolerance.unwrap_or(TOLERANCE);
+        let given = Given::Rows(source);
+        let mut stages = Stages {
+            prior: match self.method {
+                BayesMethod::Variational => Prior::Averaged { least: begin.error_of_means },
+                BayesMethod::Relevance => Prior::Relevance,
+            },
+            floor: begin.floor(),
+            max_iterations: self.options.max_iterations,
+            given,
+            control,
+            passes: begin.passes,
+        };
         let Begin { census, unseen_pairs, parameters: start, .. } = begin;
         let (p, allowed) = (start.n_features(), start.n_latent());
-        let lengths = Prior::lengths(&found.parameters);
-        let mut order: Vec<usize> = (0..lengths.len()).collect();
-        order.sort_by(|a, b| lengths[*b].total_cmp(&lengths[*a]));
-        let parameters = found.parameters.with_components(&order);
-        let model = averaged(&parameters, found.noiseless)?;
-        let log_likelihood = match (found.noiseless, journey.stop) {
-            (true, _) => Ok(f64::INFINITY),
-            (_, Stop::Interrupted) => Err(Error::Interrupted),
-            _ => density(&model, source, control),
-        };
-        // The model is there all the same.
-        let log_likelihood = match log_likelihood {
-            Err(Error::Interrupted) => {
-                journey.stop = Stop::Interrupted;
-                f64::NAN
-            }
-            other => other?,
-        };
+        let share = census.observed() as f64 / (census.rows() * p) as f64;
+        let rows = census.weight() * share;
+        let start = self.uncertain(&self.promising(&start, (census.rows(), rows)), rows);
+        let (found, journey) = stages.climb(start, tolerance, (census.weight(), share))?;
+        let (model, log_likelihood, journey) = conclude(&found, journey, given, control)?;
         let spectrum = Spectrum::of_model(
             model.mean().to_vec(),
             model.gaussian().loadings().as_ref(),
@@ -234,45 +273,6 @@ impl BayesianPca {
         })
     }
 
-    /// To the optimum near the start, then without the weakest component as long as that is better.
-    ///
-    /// A column that is driven out ends a stage; the next goes on without it. One that is not may still cost more than it gives, because
-    /// the bound has a maximum with it and another without: where its gain is in doubt both are compared.
-    fn climb(
-        &self,
-        begin: &Begin,
-        source: &dyn RowSource,
-        control: &Control<'_>,
-    ) -> Result<(em::Optimum, Journey)> {
-        let tolerance = self.options.tolerance.unwrap_or(TOLERANCE);
-        let mut stages = Stages {
-            prior: self.prior(),
-            floor: begin.floor(),
-            max_iterations: self.options.max_iterations,
-            rows: (source, control),
-            passes: begin.passes,
-        };
-        let share =
-            begin.census.observed() as f64 / (begin.census.rows() * begin.parameters.n_features()) as f64;
-        let rows = begin.census.weight() * share;
-        let start = self.promising(&begin.parameters, (begin.census.rows(), rows));
-        let mut best = stages.run(self.uncertain(&start, rows), tolerance)?;
-        let mut exact = true;
-        while best.1.stop == Stop::Converged && stages.prior == Prior::Averaged && !best.0.noiseless {
-            let Some(without) = without_doubtful(&best.0.parameters, begin.census.weight(), share) else {
-                break;
-            };
-            let trial = stages.run(without, tolerance.max(STAGE_TOLERANCE))?;
-            if trial.1.stop != Stop::Converged || trial.0.objective <= best.0.objective {
-                break;
-            }
-            (best, exact) = (trial, false);
-        }
-        let (found, journey) =
-            if exact { best } else { stages.run(best.0.parameters.as_ref().clone(), tolerance)? };
-        Ok((found, Journey { passes: stages.passes, ..journey }))
-    }
-
     /// The leading components of the start, when there is no limit on their number: as many as would be worth it if the available cases were
     /// complete rows, and more. Starting with all would cost p² numbers for each feature.
     fn promising(&self, start: &LatentParameters, (rows, n): (usize, f64)) -> LatentParameters {
@@ -289,13 +289,13 @@ impl BayesianPca {
             p: p as f64,
             negligible: negligible(rows, p, total),
         };
-        let supported = found.supported(Prior::Averaged).lengths.len();
+        let supported = found.supported(true).lengths.len();
         start.leading(q.min(PROMISING.0 * supported + PROMISING.1))
     }
 
     /// The start with the uncertainty that so many rows leave.
     fn uncertain(&self, start: &LatentParameters, rows: f64) -> LatentParameters {
-        if self.prior() != Prior::Averaged {
+        if self.method != BayesMethod::Variational {
             return start.clone();
         }
         let (p, q) = (start.n_features(), start.n_latent());
@@ -307,54 +307,57 @@ impl BayesianPca {
     }
 }
 
-/// Fits that lose the components that are driven out, and the passes that all of them took.
-struct Stages<'a> {
-    prior: Prior,
-    floor: f64, // noise below it is rounding, in units
-    max_iterations: usize,
-    rows: (&'a dyn RowSource, &'a Control<'a>),
-    passes: usize,
-}
-
-impl Stages<'_> {
-    /// To the optimum near the start, with the components that are not driven out on the way.
-    fn run(&mut self, mut start: LatentParameters, tolerance: f64) -> Result<(em::Optimum, Journey)> {
-        let (source, control) = self.rows;
-        loop {
-            let stage = em::Bayes(em::Em::under(self.prior, start, tolerance, self.floor));
-            let (found, journey) = drive(stage, source, self.max_iterations, control)?;
-            self.passes += journey.passes;
-            match &found.survivors {
-                Some(kept) if journey.stop == Stop::Converged && !found.noiseless => {
-                    start = found.parameters.with_components(kept);
-                }
-                _ => return Ok((found, journey)),
-            }
-        }
+/// What a flat prior of μ leads to, as a start.
+fn supported_start(spectrum: &Spectrum, found: &Supported) -> LatentParameters {
+    let (p, q, u) = (spectrum.n_features(), found.lengths.len(), spectrum.vectors());
+    let unit = power_of_two((spectrum.total_variance() / p as f64).sqrt());
+    let square = unit * unit;
+    let loadings = Mat::from_fn(q, p, |k, j| u[(j, k)] * found.lengths[k].sqrt() / unit);
+    let variances: Vec<f64> =
+        found.variances.iter().copied().chain([found.noise / spectrum.weight()]).collect();
+    let mut spread = Mat::zeros(packed_len(q + 1), p);
+    for (k, j) in (0..=q).flat_map(|k| (0..p).map(move |j| (k, j))) {
+        spread[(packed(k, k), j)] = variances[k] / square;
     }
+    LatentParameters::in_units(spectrum.mean().to_vec(), &loadings, found.noise / square, unit)
+        .with_spread(Some(spread))
 }
 
-/// The components without the weakest, when it is in doubt whether that one pays: what the rows gain by it, were they complete but as
-/// much fewer as cells are missing, against what its parameters cost.
-fn without_doubtful(parameters: &LatentParameters, weight: f64, share: f64) -> Option<LatentParameters> {
-    let lengths = Prior::lengths(parameters);
-    let weakest = (0..lengths.len()).min_by(|a, b| lengths[*a].total_cmp(&lengths[*b]))?;
-    let (p, x) = (parameters.n_features() as f64, share * lengths[weakest] / parameters.noise());
-    let (gain, price) = (weight * (x - x.ln_1p()), p * (weight * x / p).ln_1p());
-    let others: Vec<usize> = (0..lengths.len()).filter(|k| *k != weakest).collect();
-    (gain < IN_DOUBT * price).then(|| parameters.with_components(&others))
+/// The model with its longest component first, its log density, NaN when a caller stopped before it was known, and the way with it.
+fn conclude(
+    found: &em::Optimum,
+    mut journey: Journey,
+    given: Given<'_>,
+    control: &Control<'_>,
+) -> Result<(Predictive, f64, Journey)> {
+    let lengths = Prior::lengths(&found.parameters);
+    let mut order: Vec<usize> = (0..lengths.len()).collect();
+    order.sort_by(|a, b| lengths[*b].total_cmp(&lengths[*a]));
+    let model = averaged(&found.parameters.with_components(&order), found.noiseless)?;
+    let log_density = match (found.noiseless, journey.stop) {
+        (true, _) => Ok((f64::INFINITY, 0)),
+        (_, Stop::Interrupted) => Err(Error::Interrupted),
+        _ => given.log_density(&model, control),
+    };
+    // The model is there all the same.
+    let (log_density, passes) = match log_density {
+        Err(Error::Interrupted) => {
+            journey.stop = Stop::Interrupted;
+            (f64::NAN, 0)
+        }
+        other => other?,
+    };
+    journey.passes += passes;
+    Ok((model, log_density, journey))
 }
 
-/// The model of complete rows.
-fn predictive(spectrum: &Spectrum, found: &Supported) -> Result<Predictive> {
+/// The model of complete rows whose W is a point: most probable, or a plane that holds them.
+fn most_probable(spectrum: &Spectrum, found: &Supported) -> Result<Predictive> {
     let (p, q) = (spectrum.n_features(), found.lengths.len());
     let u = spectrum.vectors();
     let loadings = Mat::from_fn(p, q, |j, k| u[(j, k)] * found.lengths[k].sqrt());
-    let known = found.averaged.then(|| Uncertainty {
-        loadings: Mat::from_fn(p, q, |_, k| found.variances[k].sqrt()),
-        mean: vec![(found.noise / spectrum.weight()).sqrt(); p],
-    });
-    Predictive::new(spectrum.mean().to_vec(), loadings, found.noise, found.precisions(p as f64), known)
+    let precisions = found.lengths.iter().map(|length| p as f64 / length).collect();
+    Predictive::new(spectrum.mean().to_vec(), loadings, found.noise, precisions, None)
 }
 
 /// The model of parameters that an iteration has found.
@@ -384,16 +387,4 @@ fn log_likelihood(spectrum: &Spectrum, model: &Predictive) -> f64 {
     let kept: f64 = (0..q).map(along).sum();
     let rest = if p > q { (p - q) as f64 * noise.ln() + spectrum.distortion() / noise } else { 0.0 };
     -0.5 * spectrum.weight() * (p as f64 * std::f64::consts::TAU.ln() + kept + rest)
-}
-
-/// Log density of the observed cells under the model: one pass.
-fn density(model: &Predictive, source: &dyn RowSource, control: &Control<'_>) -> Result<f64> {
-    let gaussian = model.gaussian();
-    let (mean, w) = (gaussian.mean().to_vec(), gaussian.loadings().as_ref());
-    let parameters = match gaussian.noise() {
-        Noise::Isotropic(noise) => LatentParameters::new(mean, w, *noise)?,
-        Noise::Diagonal(noises) => LatentParameters::with_noises(mean, w, noises)?,
-    };
-    let parameters = std::sync::Arc::new(parameters);
-    gather(source, || Latent::empty(parameters.clone()), control).map(|evidence| evidence.log_likelihood())
 }

@@ -1,0 +1,134 @@
+//! What the means of the features have in common, told by one more row.
+//!
+//! Before rows are seen, the means of the features are taken to be alike: $\mu_j = m - w_j^\top z_0 + \varepsilon_j$ with a level m, latent
+//! variables $z_0 \sim \mathcal N(0, I)$ and $\varepsilon_j \sim \mathcal N(0, v)$. In other words there is one more row, which has m in
+//! every cell and noise of its own. Where the means differ more than that says, v is large and the row says nothing, as if the prior
+//! were flat; a feature of few cells borrows from the others; and where the mean of the rows lies along components, as that of ratios to a
+//! control does, it tells about their directions.
+//!
+//! m and v are found from the data, √v with a flat prior \[Ge06\] from the standard error of a mean upwards: the means are never held to be
+//! more alike than could be seen.
+
+use crate::error::Result;
+use crate::evidence::LatentParameters;
+use crate::linalg::{Mat, packed, packed_len, product, symmetric_eigen};
+
+/// Steps for m and v; some forty are usual.
+const STEPS: usize = 500;
+/// Relative change at which they are found.
+const PRECISION: f64 = 1e-15;
+
+/// The row, in units: its best level and noise, and its latent variables given those.
+pub(super) struct MeanRow {
+    /// m − μⱼ of each feature.
+    pub(super) below: Vec<f64>,
+    /// v.
+    pub(super) noise: f64,
+    /// E[(z₀, 1)(z₀, 1)ᵀ], packed.
+    pub(super) second: Vec<f64>,
+    /// What it adds to the bound, counted in units.
+    pub(super) objective: f64,
+}
+
+/// Sums over the features, along the eigenvectors of E WᵀW, with means counted from their own mean.
+struct Sums {
+    products: Vec<f64>, // eigenvalues of Σ E wwᵀ
+    cross: Vec<f64>,    // Σ E wμ
+    loadings: Vec<f64>, // Σ E w
+    squares: f64,       // Σ E μ²
+    p: f64,
+}
+
+impl MeanRow {
+    /// Given the distribution of W and μ; `least` is the smallest v that is allowed, in units.
+    pub(super) fn of(parameters: &LatentParameters, least: f64) -> Result<Self> {
+        let (p, q, unit) = (parameters.n_features(), parameters.n_latent(), parameters.units().of(0));
+        let middle = parameters.mean().iter().map(|m| m / p as f64).sum::<f64>();
+        let means: Vec<f64> = parameters.mean().iter().map(|m| (m - middle) / unit).collect();
+        let (sums, vectors) = Sums::of(parameters, &means)?;
+        let (mut level, mut noise) = (0.0, f64::INFINITY);
+        for _ in 0..STEPS {
+            let latent = sums.latent(level, noise);
+            let next_level = sums.level(&latent);
+            let next = (sums.rest(&latent, next_level, noise) / (sums.p - 1.0)).max(least);
+            let done = (next - noise).abs() <= PRECISION * next
+                && (next_level - level).powi(2) <= PRECISION * PRECISION * next;
+            (level, noise) = (next_level, next);
+            if done {
+                break;
+            }
+        }
+        let latent = sums.latent(level, noise);
+        let objective = sums.objective(&latent, level, noise);
+        let turned = Mat::from_fn(q, 1, |k, _| latent[k]);
+        let z = product(vectors.as_ref(), turned.as_ref());
+        let scaled = Mat::from_fn(q, q, |i, k| vectors[(i, k)] * sums.spread(k, noise));
+        let covariance = product(scaled.as_ref(), vectors.transpose());
+        let mut second = vec![1.0; packed_len(q + 1)];
+        for i in 0..q {
+            (0..=i).for_each(|k| second[packed(i, k)] = covariance[(i, k)] + z[(i, 0)] * z[(k, 0)]);
+            second[packed(q, i)] = z[(i, 0)];
+        }
+        Ok(Self { below: means.iter().map(|m| level - m).collect(), noise, second, objective })
+    }
+}
+
+impl Sums {
+    fn of(parameters: &LatentParameters, means: &[f64]) -> Result<(Self, Mat<f64>)> {
+        let (q, w) = (parameters.n_latent(), parameters.loadings_transposed());
+        let spread = |i: usize, k: usize| {
+            parameters.spread().map_or(0.0, |s| s.row(packed(i.max(k), i.min(k))).iter().sum::<f64>())
+        };
+        let mut products = product(w, w.transpose());
+        (0..q).flat_map(|i| (0..q).map(move |k| (i, k))).for_each(|(i, k)| products[(i, k)] += spread(i, k));
+        let with_means =
+            |i: usize| w.row(i).iter().zip(means).map(|(w, m)| w * m).sum::<f64>() + spread(q, i);
+        let eigen = symmetric_eigen(products.as_ref())?;
+        let turned = |of: &dyn Fn(usize) -> f64| -> Vec<f64> {
+            eigen.vectors.col_iter().map(|v| v.iter().enumerate().map(|(i, v)| v * of(i)).sum()).collect()
+        };
+        let sums = Self {
+            cross: turned(&with_means),
+            loadings: turned(&|i| w.row(i).iter().sum()),
+            products: eigen.values,
+            squares: means.iter().map(|m| m * m).sum::<f64>() + spread(q, q),
+            p: means.len() as f64,
+        };
+        Ok((sums, eigen.vectors))
+    }
+
+    /// Variance of a latent variable.
+    fn spread(&self, k: usize, noise: f64) -> f64 {
+        if noise.is_finite() { noise / (noise + self.products[k]) } else { 1.0 }
+    }
+
+    /// E z₀.
+    fn latent(&self, level: f64, noise: f64) -> Vec<f64> {
+        let pull = |k: usize| (level * self.loadings[k] - self.cross[k]) / (noise + self.products[k]);
+        (0..self.products.len()).map(pull).collect()
+    }
+
+    /// The best m.
+    fn level(&self, latent: &[f64]) -> f64 {
+        latent.iter().zip(&self.loadings).map(|(z, w)| z * w).sum::<f64>() / self.p
+    }
+
+    /// Σ E(μ + wᵀz₀ − m)².
+    fn rest(&self, latent: &[f64], level: f64, noise: f64) -> f64 {
+        let along = |(k, z): (usize, &f64)| {
+            let open = self.spread(k, noise);
+            2.0 * z * (self.cross[k] - level * self.loadings[k]) + (z * z + open) * self.products[k]
+        };
+        self.squares + self.p * level * level + latent.iter().enumerate().map(along).sum::<f64>()
+    }
+
+    /// E log p(μ | W, z₀) + E log p(z₀) − E log q(z₀), up to a constant.
+    fn objective(&self, latent: &[f64], level: f64, noise: f64) -> f64 {
+        let standing = |(k, z): (usize, &f64)| {
+            let open = self.spread(k, noise);
+            0.5 * (open.ln() + 1.0 - open - z * z)
+        };
+        let fit = -0.5 * ((self.p - 1.0) * noise.ln() + self.rest(latent, level, noise) / noise);
+        fit + latent.iter().enumerate().map(standing).sum::<f64>()
+    }
+}
