@@ -41,4 +41,22 @@ def bound(X, mean, W, spreads, noise):
     alpha = p / (W**2 + np.diagonal(spreads, axis1=1, axis2=2)[:, :q]).sum(axis=0)
     prior = 0.5 * p * (np.log(alpha / (2 * np.pi)) - 1).sum()
     c = 0.5 * cells  # τ has a gamma distribution of this shape
-    return (fit + entropy + prior + c + math.lgamma(c) - c * np.log(c)) / len(X)
+    deviations = np.where(seen, X - np.nanmean(X, axis=0), 0.0)
+    means = row_of_means(mean, W, spreads, (deviations**2).sum() / cells / (cells / p))
+    return (fit + entropy + prior + means + c + math.lgamma(c) - c * np.log(c)) / len(X)
+
+
+def row_of_means(mean, W, spreads, least):
+    """What the prior of μ adds to the bound: one more row with the same cell m everywhere and noise v ≥ least, both at their best, as is z."""
+    p, q = W.shape
+    G, d = W.T @ W + spreads[:, :q, :q].sum(axis=0), W.T @ mean + spreads[:, :q, q].sum(axis=0)
+    squares = mean @ mean + spreads[:, q, q].sum()
+    m, v = mean.mean(), mean.var() + least
+    for _ in range(1000):
+        C = np.linalg.inv(np.eye(q) + G / v)
+        z = C @ (m * W.sum(axis=0) - d) / v
+        m = (mean + W @ z).mean()
+        rest = squares + 2 * z @ d + np.sum((C + np.outer(z, z)) * G) - p * m**2
+        v = max(rest / (p - 1), least)
+    latent = np.linalg.slogdet(C)[1] + q - np.trace(C) - z @ z
+    return 0.5 * (latent - (p - 1) * np.log(v) - rest / v)

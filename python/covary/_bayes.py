@@ -21,8 +21,9 @@ class BayesianPCA(LinearGaussianEstimator):
     Each column of W has a normal prior whose precision α is found from the data: columns that explain nothing but noise are driven
     out [B99]_. With ``method="vb"`` W and μ have a distribution, and what is not known of them is part of every answer: log densities,
     p-values and the deviations of filled cells. That is why it does not overfit where rows or observed cells are few, and why ratings
-    of which most are missing are predicted well [IR10]_. Complete rows are solved in closed form [NSBT13]_; rows with holes (NaN) in
-    passes, from the cells that are there.
+    of which most are missing are predicted well [IR10]_. The means of the features have a prior too, found from the data: as far as they are
+    alike, or lie along the components, those of features with few cells are told by the others. Complete rows are solved from their
+    spectrum [NSBT13]_ and moments; rows with holes (NaN) in passes, from the cells that are there.
 
     Parameters
     ----------

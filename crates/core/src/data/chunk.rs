@@ -151,7 +151,13 @@ impl Cells<'_> {
 
 /// Some rows, copied.
 fn picked<T: Real>(view: MatRef<'_, T>, rows: &[usize]) -> Block<'static, T> {
-    let cells = rows.iter().flat_map(|i| view.row(*i).iter().copied()).collect();
+    let mut cells = Vec::with_capacity(rows.len() * view.ncols());
+    for row in rows.iter().map(|i| view.row(*i)) {
+        match row.try_as_row_major() {
+            Some(row) => cells.extend_from_slice(row.as_slice()),
+            None => cells.extend(row.iter().copied()),
+        }
+    }
     Block::Owned { cells, nrows: rows.len(), ncols: view.ncols(), order: Order::Rows }
 }
 

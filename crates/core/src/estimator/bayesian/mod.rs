@@ -22,8 +22,8 @@ use stages::{Given, Stages};
 
 /// Where all components are allowed, an iteration starts with this many times those that the available cases seem to support, and a few more.
 const PROMISING: (usize, usize) = (2, 2);
-/// Nats per row that may be left to gain where no pass is needed to gain them.
-const MOMENTS_TOLERANCE: f64 = 1e-22;
+/// Nats per row that are left to gain where no pass is needed to gain them, and the steps that this may take: as good as a closed form.
+const FROM_MOMENTS: (f64, usize) = (1e-22, 10_000);
 
 /// How the precisions of the columns of W are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -202,18 +202,20 @@ impl BayesianPca {
     ) -> Result<Fit<Predictive>> {
         let Solved { plan, spectrum, journey: solver, .. } = solved;
         let (p, n, total) = (spectrum.n_features(), spectrum.weight(), spectrum.total_variance());
+        let (tolerance, max_iterations) = match given {
+            Given::Moments(_) => FROM_MOMENTS,
+            Given::Rows(_) => (self.options.tolerance.unwrap_or(TOLERANCE), self.options.max_iterations),
+        };
         let start = supported_start(&spectrum, found);
         let square = start.units().of(0).powi(2);
         let mut stages = Stages {
             prior: Prior::Averaged { least: total / p as f64 / n },
             floor: negligible(spectrum.rows(), p, total) / square,
-            max_iterations: self.options.max_iterations,
+            max_iterations,
             given,
             control,
             passes: solver.as_ref().map_or(1, |journey| journey.passes),
         };
-        let least = if matches!(given, Given::Moments(_)) { MOMENTS_TOLERANCE } else { TOLERANCE };
-        let tolerance = self.options.tolerance.unwrap_or(least);
         let (found, journey) = stages.climb(start, tolerance, (n, 1.0))?;
         let (model, log_likelihood, journey) = conclude(&found, journey, given, control)?;
         let stop = solver.map_or(Stop::Converged, |journey| journey.stop);
