@@ -213,6 +213,44 @@ fn the_bound_never_falls() {
     }
 }
 
+/// Items with two ratings, of which one says little: the others tell where their means lie.
+#[test]
+fn a_feature_of_few_cells_borrows_from_the_others() {
+    let (n, p) = (200, 20);
+    let mut rng = Rng(71);
+    let level: Vec<f64> = (0..p).map(|_| 10.0 + 0.2 * rng.normal()).collect();
+    let mut x = Mat::from_fn(n, p, |_, j| level[j] + 3.0 * rng.normal());
+    (0..4).for_each(|j| (2..n).for_each(|i| x[(i, j)] = f64::NAN));
+    let model = by(BayesMethod::Variational, 2, &x).model;
+    let error = |of: &dyn Fn(usize) -> f64| (0..4).map(|j| (of(j) - level[j]).powi(2)).sum::<f64>().sqrt();
+    let alone = error(&|j| 0.5 * (x[(0, j)] + x[(1, j)]));
+    // Two cells are known to 3/√2 = 2.1, the means of the others lie within 0.2 of each other.
+    assert!(error(&|j| model.mean()[j]) < 0.25 * alone, "{} {alone}", error(&|j| model.mean()[j]));
+    let known = &model.uncertainty().unwrap().mean;
+    assert!(known[0] < 0.5 && known[0] > known[10], "{known:?}");
+}
+
+/// Noise that is small beside what the components explain, from rows and from moments.
+#[test]
+fn little_noise_is_found() {
+    use covary::evidence::{Moments, gather};
+    let mut rng = Rng(3);
+    let plane = &normal_matrix(80, 2, &mut rng) * normal_matrix(2, 7, &mut rng);
+    let noise = normal_matrix(80, 7, &mut rng);
+    for size in [1e-2, 1e-4, 1e-6] {
+        let x = Mat::from_fn(80, 7, |i, j| 5.0 + plane[(i, j)] + size * noise[(i, j)]);
+        let moments = gather(&table(&x), || Moments::empty(7), &Default::default()).unwrap();
+        let svd = BayesianPca::of(Ppca::new(5).solver(Solver::Svd)).fit(table(&x)).unwrap();
+        let variance = svd.model.noise_variance();
+        relative(variance, size * size, 0.1, size); // 394 degrees of freedom: a deviation of 7 %
+        for fit in [by(BayesMethod::Variational, 5, &x), BayesianPca::new(5).fit_moments(&moments).unwrap()] {
+            assert!(fit.report.converged() && fit.model.n_latent() == 2, "{size}");
+            // Moments know variances to about p·ε of the largest.
+            relative(fit.model.noise_variance(), variance, 1e-10 + 1e-14 / size / size, size);
+        }
+    }
+}
+
 /// With ever more copies of each row the posterior narrows around the maximum of the likelihood, as fast as one over their number.
 #[test]
 fn many_rows_make_it_maximum_likelihood() {

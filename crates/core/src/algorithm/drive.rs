@@ -76,25 +76,14 @@ pub struct Journey {
 /// Those of the source and of the method; [`Error::ObjectiveFell`] when the objective falls beyond rounding;
 /// [`Error::Interrupted`] when there is nothing usable yet.
 pub fn drive<A: Algorithm>(
-    algorithm: A,
-    source: &dyn RowSource,
-    max_iterations: usize,
-    control: &Control<'_>,
-) -> Result<(A::Output, Journey)> {
-    let pass = |algorithm: &A| gather(source, || algorithm.evidence(), control);
-    repeat(algorithm, pass, max_iterations, control)
-}
-
-/// The same with evidence that comes from somewhere else.
-pub(crate) fn repeat<A: Algorithm>(
     mut algorithm: A,
-    collect: impl Fn(&A) -> Result<A::Evidence>,
+    source: &dyn RowSource,
     max_iterations: usize,
     control: &Control<'_>,
 ) -> Result<(A::Output, Journey)> {
     let mut trace: Vec<f64> = Vec::new();
     let stop = loop {
-        let evidence = match collect(&algorithm) {
+        let evidence = match gather(source, || algorithm.evidence(), control) {
             Err(Error::Interrupted) if !trace.is_empty() => break Stop::Interrupted,
             other => other?,
         };

@@ -20,6 +20,8 @@ use crate::model::Spectrum;
 
 /// Gains below this share of the log-likelihood are rounding.
 const ROUNDING: f64 = 1e-14;
+/// Steps in a row that gain rounding only after which no more is to be gained, whatever the tolerance.
+const STILL: usize = 30;
 /// By how much a step that went too far is shortened.
 const SHORTENED: std::ops::RangeInclusive<f64> = 0.05..=0.5;
 
@@ -36,7 +38,8 @@ pub(crate) struct Em {
     coordinates: Coordinates,
     prior: Prior,
     tolerance: f64,
-    floor: f64, // noise below it is rounding, in units
+    floor: f64,   // noise below it is rounding, in units
+    still: usize, // steps in a row that gained rounding only
 }
 
 /// The best parameters so far.
@@ -126,6 +129,7 @@ impl Em {
             prior: Prior::Flat,
             tolerance,
             floor,
+            still: 0,
         }
     }
 
@@ -175,6 +179,7 @@ impl Em {
         let left = 0.5 * bold.as_deref().map_or(0.0, slope).max(slope(&image).abs());
         // A gain that is rounding says nothing; the slope is known better than that.
         let gain = if gain.abs() <= ROUNDING * objective.abs() { 0.0 } else { gain };
+        self.still = if gain == 0.0 { self.still + 1 } else { 0 };
         let change = gain.max(left).max(self.remainder(gain)) / evidence.weight();
         let noiseless = self.current.noise() <= self.floor;
         let gradient_norm = self.coordinates.norm_of_noises(&gradient) * 2.0 / evidence.weight();
@@ -187,7 +192,7 @@ impl Em {
             None => Arc::clone(&plain),
         };
         self.bold = bold.map(|to| Bold { slope: slope(&to), from: point.clone(), to, method, plain });
-        let converged = noiseless || driven_out || change <= self.tolerance;
+        let converged = noiseless || driven_out || change <= self.tolerance || self.still >= STILL;
         Ok(Step { objective, change, converged })
     }
 

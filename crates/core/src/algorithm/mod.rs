@@ -21,7 +21,6 @@ pub(crate) mod relevance;
 pub(crate) mod start;
 pub(crate) mod svd;
 
-pub(crate) use drive::repeat;
 pub use drive::{Algorithm, Journey, Step, Stop, drive};
 pub(crate) use factor_profile::{FoundFactors, Search, Start};
 pub use maximise::em_step;

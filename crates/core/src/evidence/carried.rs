@@ -1,11 +1,12 @@
-//! Latent evidence without rows: scaled, and carried over from the parameters it was collected for to others.
+//! Latent evidence without rows: of moments, scaled, and carried over from the parameters it was collected for to others.
 
 use std::sync::Arc;
 
 use super::latent::Latent;
-use super::parameters::LatentParameters;
+use super::moments::Moments;
+use super::parameters::{LatentParameters, Units};
 use crate::error::Result;
-use crate::linalg::{Mat, MatRef, packed, product, symmetric_eigen};
+use crate::linalg::{Cholesky, Mat, MatRef, packed, packed_len, product, symmetric_eigen};
 
 /// New coordinates for z in which it has mean 0 and covariance I over the rows of some evidence: $z' = V^{-1/2}(z - \bar z)$.
 pub(crate) struct Frame {
@@ -43,6 +44,50 @@ impl Frame {
 }
 
 impl Latent {
+    /// What complete rows say, by their moments alone; all but the log-likelihood, which is left at 0.
+    pub(crate) fn of_moments(parameters: &Arc<LatentParameters>, moments: &Moments) -> Result<Self> {
+        let (w, noise, n) = (parameters.loadings_transposed(), parameters.noise(), moments.weight());
+        let (q, p, units) = (w.nrows(), w.ncols(), parameters.units());
+        let offset: Vec<f64> =
+            (0..p).map(|j| (moments.mean()[j] - parameters.mean()[j]) / units.of(j)).collect();
+        let covariance = moments.covariance();
+        // Σ w (x − μ)(x − μ)ᵀ in units (p × p)
+        let products = Mat::from_fn(p, p, |i, j| {
+            n * (covariance[(i, j)] / (units.of(i) * units.of(j)) + offset[i] * offset[j])
+        });
+        let gram = product(w, w.transpose()); // WᵀW (q × q)
+        let ridge = |i: usize, j: usize| if i == j { noise } else { 0.0 };
+        let factor =
+            Cholesky::new(Mat::from_fn(q, q, |i, j| gram[(i, j)] + ridge(i, j)), "the latent precision")?;
+        let mut project = w.to_owned(); // M⁻¹Wᵀ (q × p): z = project · (x − μ)
+        factor.solve(project.as_mut());
+        let mut spread = Mat::from_fn(q, q, ridge); // C = σ² M⁻¹ (q × q)
+        factor.solve(spread.as_mut());
+        let cross = product(project.as_ref(), products.as_ref()); // Σ w z (x − μ)ᵀ (q × p)
+        let outer = product(cross.as_ref(), project.transpose()); // Σ w z zᵀ (q × q)
+        let along = |i: usize| n * (0..p).map(|j| project[(i, j)] * offset[j]).sum::<f64>();
+        let entry = |i: usize, j: usize| match (i < q, j < q) {
+            (true, _) => n * spread[(i, j)] + outer[(i, j)],
+            (false, true) => along(j),
+            (false, false) => n,
+        };
+        let second: Vec<f64> =
+            (0..=q).flat_map(|i| (0..=i).map(move |j| (i, j))).map(|(i, j)| entry(i, j)).collect();
+        let mut out = Self::empty(Arc::clone(parameters));
+        out.second = Mat::from_fn(packed_len(q + 1), p, |k, _| second[k]);
+        out.cross = Mat::from_fn(q + 1, p, |i, j| if i < q { cross[(i, j)] } else { n * offset[j] });
+        if matches!(units, Units::OfNoise(_)) {
+            out.squares = (0..p).map(|j| products[(j, j)]).collect();
+        }
+        let explained = |j: usize| (0..q).map(|i| w[(i, j)] * cross[(i, j)]).sum::<f64>();
+        let left = (0..p).map(|j| products[(j, j)] - 2.0 * explained(j)).sum::<f64>();
+        let fitted = (0..q).map(|i| (0..q).map(|j| gram[(i, j)] * outer[(i, j)]).sum::<f64>()).sum::<f64>();
+        out.totals.squares = (left + fitted).max(0.0);
+        out.totals.determined = n * (q as f64 - (0..q).map(|i| spread[(i, i)]).sum::<f64>());
+        (out.totals.weight, out.totals.cells, out.totals.second) = (n, n * p as f64, second);
+        Ok(out)
+    }
+
     /// The same with every weight multiplied.
     pub(crate) fn scaled(mut self, factor: f64) -> Self {
         let matrices = [&mut self.second, &mut self.cross];
@@ -107,12 +152,16 @@ mod tests {
     use crate::data::{Block, Cells, Chunk, Order};
     use crate::evidence::Accumulator;
 
-    /// 40 rows of 4 features around a plane, a third of the cells missing.
-    fn rows() -> Chunk<'static> {
+    /// 40 rows of 4 features around a plane, a third of the cells missing when asked for.
+    fn rows(holes: bool) -> Chunk<'static> {
         let cell = |i: usize, j: usize| {
             let (a, b) = ((i as f64 * 1.7).sin() * 3.0, (i as f64 * 0.9).cos());
             let noise = ((i * 31 + j * 17) % 23) as f64 / 23.0 - 0.5;
-            if (i * 7 + j * 3) % 10 < 3 { f64::NAN } else { a * (j as f64 - 1.0) + b * 2.0 + 5.0 + noise }
+            if holes && (i * 7 + j * 3) % 10 < 3 {
+                f64::NAN
+            } else {
+                a * (j as f64 - 1.0) + b * 2.0 + 5.0 + noise
+            }
         };
         let cells = (0..40).flat_map(|i| (0..4).map(move |j| (i, j))).map(|(i, j)| cell(i, j)).collect();
         let chunk =
@@ -129,11 +178,28 @@ mod tests {
         assert!((a - b).norm_max() < 1e-9 * b.norm_max(), "{a:?} {b:?}");
     }
 
+    #[test]
+    fn moments_say_what_the_complete_rows_say() {
+        let (mut moments, mut latent) = (Moments::empty(4), Latent::empty(start()));
+        moments.update(&rows(false)).unwrap();
+        latent.update(&rows(false)).unwrap();
+        let ours = Latent::of_moments(&start(), &moments).unwrap();
+        assert_near(&ours.second, &latent.second);
+        assert_near(&ours.cross, &latent.cross);
+        let numbers = |l: &Latent| [l.totals.weight, l.totals.cells, l.totals.squares, l.totals.determined];
+        numbers(&ours)
+            .iter()
+            .zip(numbers(&latent))
+            .for_each(|(a, b)| assert!((a - b).abs() < 1e-9 * b, "{a} {b}"));
+        let (ours, theirs) = (em_step(&ours).unwrap(), em_step(&latent).unwrap());
+        assert_near(&ours.loadings(), &theirs.loadings());
+    }
+
     /// The maximum does not depend on the coordinates in which it is looked for: at it, there is nothing left to gain.
     #[test]
     fn evidence_carried_to_its_maximum_has_its_maximum_there() {
         let mut evidence = Latent::empty(start());
-        evidence.update(&rows()).unwrap();
+        evidence.update(&rows(true)).unwrap();
         let after = Arc::new(em_step(&evidence).unwrap());
         let carried = evidence.carried(&after, &Frame::of(&evidence).unwrap());
         let again = em_step(&carried.clone().scaled(0.01)).unwrap();

@@ -3,7 +3,6 @@
 mod carried;
 mod census;
 mod center;
-mod complete;
 mod filled;
 mod gather;
 mod gram;

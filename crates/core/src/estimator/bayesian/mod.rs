@@ -1,6 +1,7 @@
 //! Bayesian PCA: components that the data do not support are driven out.
 
 mod stages;
+mod stand_in;
 
 use std::time::Instant;
 
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::incomplete::{Begin, TOLERANCE, plan_of};
 use super::spectral::{Looked, Solved};
-use super::{Fit, Holes, Ppca, Report, with_threads};
+use super::{Fit, Holes, Ppca, Report, Solver, with_threads};
 use crate::algorithm::prior::Prior;
 use crate::algorithm::relevance::{self, Supported};
 use crate::algorithm::{Components, Journey, Stop, em};
@@ -19,11 +20,15 @@ use crate::evidence::{LatentParameters, Moments};
 use crate::linalg::{Mat, packed, packed_len, power_of_two};
 use crate::model::{Predictive, Spectrum, Uncertainty, negligible};
 use stages::{Given, Stages};
+use stand_in::StandIn;
 
 /// Where all components are allowed, an iteration starts with this many times those that the available cases seem to support, and a few more.
 const PROMISING: (usize, usize) = (2, 2);
-/// Nats per row that are left to gain where no pass is needed to gain them, and the steps that this may take: as good as a closed form.
-const FROM_MOMENTS: (f64, usize) = (1e-22, 10_000);
+/// Nats per row that are left to gain, and the steps that this may take, where steps cost little: as good as a closed form.
+const TO_THE_END: (f64, usize) = (1e-22, 10_000);
+
+/// Features of which all directions are worth finding, so that a few rows can stand for many.
+const MOST_STANDING: usize = 2000;
 
 /// How the precisions of the columns of W are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -120,11 +125,10 @@ impl BayesianPca {
         self.check()?;
         with_threads(self.options.threads, || {
             let fit = match self.options.look_at(source, control)? {
-                Looked::Complete(mut solved) => {
-                    let moments = solved.moments.take();
-                    let given = moments.as_ref().map_or(Given::Rows(source), Given::Moments);
-                    self.complete(solved, given, control)
-                }
+                Looked::Complete(mut solved) => match solved.moments.take().filter(few_stand_for) {
+                    Some(moments) => self.by_stand_in(solved, &moments, control),
+                    None => self.complete(solved, Given { source, stand_in: false }, control),
+                },
                 Looked::Incomplete(begin) => self.incomplete(begin, source, control),
             };
             let Fit { model, spectrum, report } = fit.map_err(|e| e.named(source.feature_names()))?;
@@ -140,7 +144,18 @@ impl BayesianPca {
     pub fn fit_moments(&self, moments: &Moments) -> Result<Fit<Predictive>> {
         self.check()?;
         let Fit { spectrum, report, .. } = self.options.fit_moments(moments)?;
-        self.complete(Solved::new(report.plan, spectrum), Given::Moments(moments), &Control::new())
+        self.by_stand_in(Solved::new(report.plan, spectrum), moments, &Control::new())
+    }
+
+    /// From the spectrum of complete rows and their moments: the cost does not depend on their number.
+    fn by_stand_in(
+        &self,
+        solved: Solved,
+        moments: &Moments,
+        control: &Control<'_>,
+    ) -> Result<Fit<Predictive>> {
+        let rows = StandIn::of(moments)?;
+        self.complete(solved, Given { source: &rows.table()?, stand_in: true }, control)
     }
 
     fn check(&self) -> Result<()> {
@@ -202,9 +217,9 @@ impl BayesianPca {
     ) -> Result<Fit<Predictive>> {
         let Solved { plan, spectrum, journey: solver, .. } = solved;
         let (p, n, total) = (spectrum.n_features(), spectrum.weight(), spectrum.total_variance());
-        let (tolerance, max_iterations) = match given {
-            Given::Moments(_) => FROM_MOMENTS,
-            Given::Rows(_) => (self.options.tolerance.unwrap_or(TOLERANCE), self.options.max_iterations),
+        let (tolerance, max_iterations) = match plan.solver {
+            Solver::Krylov => (self.options.tolerance.unwrap_or(TOLERANCE), self.options.max_iterations),
+            _ => TO_THE_END, // rows in memory, or what stands for them
         };
         let start = supported_start(&spectrum, found);
         let square = start.units().of(0).powi(2);
@@ -238,7 +253,7 @@ impl BayesianPca {
         control: &Control<'_>,
     ) -> Result<Fit<Predictive>> {
         let tolerance = self.options.tolerance.unwrap_or(TOLERANCE);
-        let given = Given::Rows(source);
+        let given = Given { source, stand_in: false };
         let mut stages = Stages {
             prior: match self.method {
                 BayesMethod::Variational => Prior::Averaged { least: begin.error_of_means },
@@ -309,6 +324,12 @@ impl BayesianPca {
     }
 }
 
+/// Whether a few rows can stand for those of the moments: fewer than those, by a decomposition that is worth its time.
+fn few_stand_for(moments: &Moments) -> bool {
+    let p = moments.n_features();
+    2 * p < moments.rows() && p <= MOST_STANDING
+}
+
 /// What a flat prior of μ leads to, as a start.
 fn supported_start(spectrum: &Spectrum, found: &Supported) -> LatentParameters {
     let (p, q, u) = (spectrum.n_features(), found.lengths.len(), spectrum.vectors());
@@ -337,19 +358,19 @@ fn conclude(
     order.sort_by(|a, b| lengths[*b].total_cmp(&lengths[*a]));
     let model = averaged(&found.parameters.with_components(&order), found.noiseless)?;
     let log_density = match (found.noiseless, journey.stop) {
-        (true, _) => Ok((f64::INFINITY, 0)),
+        (true, _) => Ok(f64::INFINITY),
         (_, Stop::Interrupted) => Err(Error::Interrupted),
         _ => given.log_density(&model, control),
     };
     // The model is there all the same.
-    let (log_density, passes) = match log_density {
+    let log_density = match log_density {
         Err(Error::Interrupted) => {
             journey.stop = Stop::Interrupted;
-            (f64::NAN, 0)
+            f64::NAN
         }
         other => other?,
     };
-    journey.passes += passes;
+    journey.passes += usize::from(!given.stand_in);
     Ok((model, log_density, journey))
 }
 

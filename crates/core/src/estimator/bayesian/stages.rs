@@ -1,55 +1,37 @@
-//! From a start to the best bound: fits that lose components on the way, over rows or over moments that stand for them.
+//! From a start to the best bound: fits that lose components on the way.
 
 use std::sync::Arc;
 
 use crate::algorithm::em::{Bayes, Em, Optimum};
 use crate::algorithm::prior::Prior;
-use crate::algorithm::{Algorithm, Journey, Stop, drive, repeat};
+use crate::algorithm::{Journey, Stop, drive};
 use crate::control::Control;
 use crate::data::RowSource;
 use crate::error::Result;
 use crate::estimator::incomplete::STAGE_TOLERANCE;
-use crate::evidence::{Latent, LatentParameters, Moments, gather};
+use crate::evidence::{Latent, LatentParameters, gather};
 use crate::model::Predictive;
 
 /// Below how many times its price the estimated gain of a component is in doubt.
 const IN_DOUBT: f64 = 2.0;
 
-/// What evidence comes from.
+/// Rows to pass over.
 #[derive(Clone, Copy)]
-pub(super) enum Given<'a> {
-    /// Rows, in passes.
-    Rows(&'a dyn RowSource),
-    /// Moments of complete rows.
-    Moments(&'a Moments),
+pub(super) struct Given<'a> {
+    /// The rows, or what stands for them.
+    pub(super) source: &'a dyn RowSource,
+    /// Whether they stand for others, so that no pass is made over those.
+    pub(super) stand_in: bool,
 }
 
 impl Given<'_> {
-    fn drive(&self, stage: Bayes, most: usize, control: &Control<'_>) -> Result<(Optimum, Journey)> {
-        match self {
-            Self::Rows(source) => drive(stage, *source, most, control),
-            Self::Moments(moments) => {
-                let step = |stage: &Bayes| {
-                    control.check()?;
-                    Latent::of_moments(stage.evidence().parameters(), moments)
-                };
-                let (found, journey) = repeat(stage, step, most, control)?;
-                Ok((found, Journey { passes: 0, ..journey }))
-            }
-        }
-    }
-
-    /// Log density of the observed cells under the model, and the passes that it took.
-    pub(super) fn log_density(&self, model: &Predictive, control: &Control<'_>) -> Result<(f64, usize)> {
+    /// Log density of the observed cells under the model.
+    pub(super) fn log_density(&self, model: &Predictive, control: &Control<'_>) -> Result<f64> {
         let gaussian = model.gaussian();
         let (mean, w) = (gaussian.mean().to_vec(), gaussian.loadings().as_ref());
         let noises: Vec<f64> = (0..mean.len()).map(|j| gaussian.noise().of(j)).collect();
         let parameters = Arc::new(LatentParameters::with_noises(mean, w, &noises)?); // in units of the noise: any scale will do
-        let (evidence, passes) = match self {
-            Self::Rows(source) => (gather(*source, || Latent::empty(parameters.clone()), control)?, 1),
-            Self::Moments(moments) => (Latent::of_moments(&parameters, moments)?, 0),
-        };
-        Ok((evidence.log_likelihood(), passes))
+        Ok(gather(self.source, || Latent::empty(parameters.clone()), control)?.log_likelihood())
     }
 }
 
@@ -97,8 +79,8 @@ impl Stages<'_> {
     fn run(&mut self, mut start: LatentParameters, tolerance: f64) -> Result<(Optimum, Journey)> {
         loop {
             let stage = Bayes(Em::under(self.prior, start, tolerance, self.floor));
-            let (found, journey) = self.given.drive(stage, self.max_iterations, self.control)?;
-            self.passes += journey.passes;
+            let (found, journey) = drive(stage, self.given.source, self.max_iterations, self.control)?;
+            self.passes += if self.given.stand_in { 0 } else { journey.passes };
             match &found.survivors {
                 Some(kept) if journey.stop == Stop::Converged && !found.noiseless => {
                     start = found.parameters.with_components(kept);

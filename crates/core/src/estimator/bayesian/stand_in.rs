@@ -1,0 +1,55 @@
+//! A few rows that stand for many: they have the same weight, mean and covariance, and so say the same about every normal model.
+
+use crate::data::{Block, Cells, Table};
+use crate::error::Result;
+use crate::evidence::Moments;
+use crate::linalg::{Mat, symmetric_eigen};
+
+/// Two rows for each direction in which the rows of some moments vary, one on each side of the mean.
+pub(super) struct StandIn {
+    rows: Mat<f64>,
+    weight: f64, // of each
+}
+
+impl StandIn {
+    /// For complete rows of these moments.
+    pub(super) fn of(moments: &Moments) -> Result<Self> {
+        let eigen = symmetric_eigen(moments.covariance().as_ref())?;
+        let along: Vec<usize> = (0..eigen.values.len()).filter(|k| eigen.values[*k] > 0.0).collect();
+        let half = along.len().max(1) as f64;
+        let cell = |i: usize, j: usize| {
+            let (k, side) = (along[i / 2], if i % 2 == 0 { 1.0 } else { -1.0 });
+            moments.mean()[j] + side * (half * eigen.values[k]).sqrt() * eigen.vectors[(j, k)]
+        };
+        let rows = Mat::from_fn(2 * along.len(), moments.n_features(), cell);
+        Ok(Self { rows, weight: 0.5 * moments.weight() / half })
+    }
+
+    /// As something to pass over.
+    pub(super) fn table(&self) -> Result<Table<'_>> {
+        let weights = vec![self.weight; self.rows.nrows()];
+        Table::new(Cells::F64(Block::View(self.rows.as_ref()))).with_weights(weights)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::Control;
+    use crate::data::{RowSource, Rows};
+    use crate::evidence::gather;
+
+    #[test]
+    fn they_have_the_moments_that_they_stand_for() {
+        let (n, p) = (40, 4);
+        let wave = |i: usize, j: usize| ((i * (j + 2)) as f64 * 0.7).sin() * 3.0 + 5.0 * j as f64;
+        let x = Mat::from_fn(n, p, |i, j| if j == 3 { 7.0 } else { wave(i, j) }); // one is constant
+        let moments = |source: &dyn RowSource| gather(source, || Moments::empty(p), &Control::new()).unwrap();
+        let all = moments(Rows::from(&x).source());
+        let found = moments(&StandIn::of(&all).unwrap().table().unwrap());
+        assert_eq!(found.rows(), 6);
+        assert!((found.weight() - 40.0).abs() < 1e-13);
+        found.mean().iter().zip(all.mean()).for_each(|(a, b)| assert!((a - b).abs() < 1e-13));
+        assert!((found.covariance() - all.covariance()).norm_max() < 1e-13);
+    }
+}
