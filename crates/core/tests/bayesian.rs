@@ -329,6 +329,11 @@ fn odd_data_have_an_answer() {
         let mut constant = rows_with_deviations(40, &[5.0, 4.0, 1.0, 1.0], 0.0, &mut rng);
         (0..40).for_each(|i| constant[(i, 3)] = 7.0);
         assert!(by(method, 3, &constant).model.n_latent() >= 1);
+        // Means whose squares, in units of the deviations, are no numbers.
+        let tiny = Mat::from_fn(40, 4, |i, j| if j == 3 { 1e8 } else { 1e-150 * constant[(i, j)] });
+        for tiny in [&tiny, &punched(&tiny, 0.1, &mut rng)] {
+            assert!(by(method, 2, tiny).model.n_latent() >= 1);
+        }
     }
     // Rows always lie in a plane of one dimension less than there are of them: that they do says nothing.
     let fit = by(BayesMethod::Variational, 5, &wide);

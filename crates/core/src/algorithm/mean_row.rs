@@ -40,12 +40,16 @@ struct Sums {
 }
 
 impl MeanRow {
-    /// Given the distribution of W and μ; `least` is the smallest v that is allowed, in units.
-    pub(super) fn of(parameters: &LatentParameters, least: f64) -> Result<Self> {
+    /// Given the distribution of W and μ; `least` is the smallest v that is allowed, in units. `None` when there is one mean, or they lie so far
+    /// apart that their squares leave their range.
+    pub(super) fn of(parameters: &LatentParameters, least: f64) -> Result<Option<Self>> {
         let (p, q, unit) = (parameters.n_features(), parameters.n_latent(), parameters.units().of(0));
         let middle = parameters.mean().iter().map(|m| m / p as f64).sum::<f64>();
         let means: Vec<f64> = parameters.mean().iter().map(|m| (m - middle) / unit).collect();
         let (sums, vectors) = Sums::of(parameters, &means)?;
+        if p == 1 || !sums.squares.is_finite() {
+            return Ok(None);
+        }
         let (mut level, mut noise) = (0.0, f64::INFINITY);
         for _ in 0..STEPS {
             let latent = sums.latent(level, noise);
@@ -69,7 +73,8 @@ impl MeanRow {
             (0..=i).for_each(|k| second[packed(i, k)] = covariance[(i, k)] + z[(i, 0)] * z[(k, 0)]);
             second[packed(q, i)] = z[(i, 0)];
         }
-        Ok(Self { below: means.iter().map(|m| level - m).collect(), noise, second, objective })
+        let below = means.iter().map(|m| level - m).collect();
+        Ok(Some(Self { below, noise, second, objective }))
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) enum Prior {
     Relevance,
     /// Normal columns; the distribution of W and μ.
     Averaged {
-        /// The smallest variance of means that differ by nothing that the row of means explains.
+        /// The smallest noise of the row of means, a variance.
         least: f64,
     },
 }
@@ -92,15 +92,11 @@ impl Prior {
         Ok(pull)
     }
 
-    /// The row of means, where W has a distribution and there are several.
+    /// The row of means, where W has a distribution.
     fn mean_row(self, parameters: &LatentParameters) -> Result<Option<MeanRow>> {
-        match self {
-            Self::Averaged { least } if parameters.n_features() > 1 => {
-                let unit = parameters.units().of(0);
-                MeanRow::of(parameters, least / unit / unit).map(Some)
-            }
-            _ => Ok(None),
-        }
+        let Self::Averaged { least } = self else { return Ok(None) };
+        let unit = parameters.units().of(0);
+        MeanRow::of(parameters, least / unit / unit)
     }
 
     /// What a fit maximises at the parameters of the evidence.

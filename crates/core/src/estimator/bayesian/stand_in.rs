@@ -18,7 +18,7 @@ impl StandIn {
         let along: Vec<usize> = (0..eigen.values.len()).filter(|k| eigen.values[*k] > 0.0).collect();
         let half = along.len().max(1) as f64;
         let cell = |i: usize, j: usize| {
-            let (k, side) = (along[i / 2], if i % 2 == 0 { 1.0 } else { -1.0 });
+            let (k, side) = (along[i / 2], [1.0, -1.0][i % 2]);
             moments.mean()[j] + side * (half * eigen.values[k]).sqrt() * eigen.vectors[(j, k)]
         };
         let rows = Mat::from_fn(2 * along.len(), moments.n_features(), cell);
