@@ -2,7 +2,7 @@
 //!
 //! Each feature is regressed on (z, 1) over the rows that have it, which re-estimates the mean too \[TB99, IR10\]. Then z,
 //! whose mean and covariance over the rows have drifted from 0 and I, is standardised and the change given to μ and W
-//! \[LRW98\]: $\mu \leftarrow \mu + W \bar z$, $W \leftarrow W V^{1/2}$. A [`Prior`] adds to the diagonal of the normal equations;
+//! \[LRW98\]: $\mu \leftarrow \mu + W \bar z$, $W \leftarrow W V^{1/2}$. A [`Prior`] adds to the normal equations;
 //! where W keeps a distribution, its covariance is what they are the precision of.
 
 use super::prior::{Prior, Pull, carried};

@@ -46,8 +46,6 @@ pub(crate) struct Supported {
     pub(crate) noise: f64,
     /// The bound on the log evidence, or the logarithm of the posterior density; infinite without noise.
     pub(crate) objective: f64,
-    /// Whether W has a distribution.
-    pub(crate) averaged: bool,
 }
 
 impl Rows<'_> {
@@ -66,7 +64,6 @@ impl Rows<'_> {
             lengths: times(found.lengths),
             variances: times(found.variances),
             noise: found.noise * unit,
-            averaged,
         }
     }
 
@@ -87,7 +84,7 @@ impl Rows<'_> {
             means.push(e * (v + e) / lambda);
             variances.push(v * e / (self.n * e + self.p * v));
         }
-        Supported { lengths: means, variances, noise: v, objective: self.bound(q, v), averaged: true }
+        Supported { lengths: means, variances, noise: v, objective: self.bound(q, v) }
     }
 
     /// By ARD: from all components, the weakest driven out until each has a point where likelihood and prior balance.
@@ -105,7 +102,7 @@ impl Rows<'_> {
         let length = |l: &f64| self.most_probable_length(*l, v).unwrap_or(0.0);
         let lengths: Vec<f64> = self.values[..q].iter().map(length).collect();
         let objective = self.log_posterior(&lengths, v);
-        Supported { variances: vec![0.0; q], lengths, noise: v, objective, averaged: false }
+        Supported { variances: vec![0.0; q], lengths, noise: v, objective }
     }
 
     /// Rows that lie in a plane, explained by it.
@@ -122,7 +119,6 @@ impl Rows<'_> {
             variances,
             noise: 0.0,
             objective: f64::INFINITY,
-            averaged: false,
         })
     }
 
