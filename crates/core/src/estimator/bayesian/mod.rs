@@ -30,6 +30,13 @@ const TO_THE_END: (f64, usize) = (1e-22, 10_000);
 /// Features of which all directions are worth finding, so that a few rows can stand for many.
 const MOST_STANDING: usize = 2000;
 
+/// What is known of complete rows besides their spectrum.
+#[derive(Clone, Copy)]
+enum Known<'a> {
+    Rows(&'a dyn RowSource),
+    Moments(&'a Moments),
+}
+
 /// How the precisions of the columns of W are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum BayesMethod {
@@ -125,10 +132,11 @@ impl BayesianPca {
         self.check()?;
         with_threads(self.options.threads, || {
             let fit = match self.options.look_at(source, control)? {
-                Looked::Complete(mut solved) => match solved.moments.take().filter(few_stand_for) {
-                    Some(moments) => self.by_stand_in(solved, &moments, control),
-                    None => self.complete(solved, Given { source, stand_in: false }, control),
-                },
+                Looked::Complete(mut solved) => {
+                    let moments = solved.moments.take().filter(few_stand_for);
+                    let known = moments.as_ref().map_or(Known::Rows(source), Known::Moments);
+                    self.complete(solved, known, control)
+                }
                 Looked::Incomplete(begin) => self.incomplete(begin, source, control),
             };
             let Fit { model, spectrum, report } = fit.map_err(|e| e.named(source.feature_names()))?;
@@ -144,18 +152,7 @@ impl BayesianPca {
     pub fn fit_moments(&self, moments: &Moments) -> Result<Fit<Predictive>> {
         self.check()?;
         let Fit { spectrum, report, .. } = self.options.fit_moments(moments)?;
-        self.by_stand_in(Solved::new(report.plan, spectrum), moments, &Control::new())
-    }
-
-    /// From the spectrum of complete rows and their moments: the cost does not depend on their number.
-    fn by_stand_in(
-        &self,
-        solved: Solved,
-        moments: &Moments,
-        control: &Control<'_>,
-    ) -> Result<Fit<Predictive>> {
-        let rows = StandIn::of(moments)?;
-        self.complete(solved, Given { source: &rows.table()?, stand_in: true }, control)
+        self.complete(Solved::new(report.plan, spectrum), Known::Moments(moments), &Control::new())
     }
 
     fn check(&self) -> Result<()> {
@@ -177,7 +174,7 @@ impl BayesianPca {
     }
 
     /// From the spectrum of complete rows; a distribution of W also from what the spectrum is of.
-    fn complete(&self, solved: Solved, given: Given<'_>, control: &Control<'_>) -> Result<Fit<Predictive>> {
+    fn complete(&self, solved: Solved, known: Known<'_>, control: &Control<'_>) -> Result<Fit<Predictive>> {
         let (spectrum, averaged) = (&solved.spectrum, self.method == BayesMethod::Variational);
         let (p, n, allowed) = (spectrum.n_features(), spectrum.weight(), spectrum.n_components());
         if n <= 1.0 {
@@ -192,8 +189,20 @@ impl BayesianPca {
             negligible: negligible(spectrum.rows(), p, spectrum.total_variance()),
         };
         let found = rows.supported(averaged);
-        if averaged && found.noise > 0.0 {
-            return self.averaged(solved, &found, given, control);
+        match known {
+            _ if !averaged || found.noise == 0.0 => {}
+            Known::Rows(source) => {
+                return self.averaged(solved, &found, Given { source, stand_in: false }, control);
+            }
+            Known::Moments(moments) => {
+                let rows = StandIn::of(moments)?;
+                return self.averaged(
+                    solved,
+                    &found,
+                    Given { source: &rows.table()?, stand_in: true },
+                    control,
+                );
+            }
         }
         let Solved { plan, spectrum, journey, .. } = solved;
         let spectrum = spectrum.leading(found.lengths.len());
@@ -315,12 +324,8 @@ impl BayesianPca {
         if self.method != BayesMethod::Variational {
             return start.clone();
         }
-        let (p, q) = (start.n_features(), start.n_latent());
-        let mut spread = Mat::zeros(packed_len(q + 1), p);
-        for (i, j) in (0..=q).flat_map(|i| (0..p).map(move |j| (i, j))) {
-            spread[(packed(i, i), j)] = start.noise() / rows;
-        }
-        start.clone().with_spread(Some(spread))
+        let variances = vec![start.noise() / rows; start.n_latent() + 1];
+        start.clone().with_spread(Some(independent(&variances, start.n_features())))
     }
 }
 
@@ -336,14 +341,19 @@ fn supported_start(spectrum: &Spectrum, found: &Supported) -> LatentParameters {
     let unit = power_of_two((spectrum.total_variance() / p as f64).sqrt());
     let square = unit * unit;
     let loadings = Mat::from_fn(q, p, |k, j| u[(j, k)] * found.lengths[k].sqrt() / unit);
-    let variances: Vec<f64> =
-        found.variances.iter().copied().chain([found.noise / spectrum.weight()]).collect();
-    let mut spread = Mat::zeros(packed_len(q + 1), p);
-    for (k, j) in (0..=q).flat_map(|k| (0..p).map(move |j| (k, j))) {
-        spread[(packed(k, k), j)] = variances[k] / square;
-    }
+    let of_mean = found.noise / spectrum.weight();
+    let variances: Vec<f64> = found.variances.iter().chain([&of_mean]).map(|v| v / square).collect();
     LatentParameters::in_units(spectrum.mean().to_vec(), &loadings, found.noise / square, unit)
-        .with_spread(Some(spread))
+        .with_spread(Some(independent(&variances, p)))
+}
+
+/// The covariance of (w, μ) of each of p features when its entries have these variances and say nothing about each other, packed.
+fn independent(variances: &[f64], p: usize) -> Mat<f64> {
+    let mut spread = Mat::zeros(packed_len(variances.len()), p);
+    for (k, variance) in variances.iter().enumerate() {
+        (0..p).for_each(|j| spread[(packed(k, k), j)] = *variance);
+    }
+    spread
 }
 
 /// The model with its longest component first, its log density, NaN when a caller stopped before it was known, and the way with it.
