@@ -9,6 +9,7 @@
 //! m and v are found from the data, √v with a flat prior \[Ge06\] from the standard error of a mean upwards: the means are never held to be
 //! more alike than could be seen.
 
+use super::prior::expected_products;
 use crate::error::Result;
 use crate::evidence::LatentParameters;
 use crate::linalg::{Mat, packed, packed_len, product, symmetric_eigen};
@@ -81,14 +82,10 @@ impl MeanRow {
 impl Sums {
     fn of(parameters: &LatentParameters, means: &[f64]) -> Result<(Self, Mat<f64>)> {
         let (q, w) = (parameters.n_latent(), parameters.loadings_transposed());
-        let spread = |i: usize, k: usize| {
-            parameters.spread().map_or(0.0, |s| s.row(packed(i.max(k), i.min(k))).iter().sum::<f64>())
-        };
-        let mut products = product(w, w.transpose());
-        (0..q).flat_map(|i| (0..q).map(move |k| (i, k))).for_each(|(i, k)| products[(i, k)] += spread(i, k));
-        let with_means =
-            |i: usize| w.row(i).iter().zip(means).map(|(w, m)| w * m).sum::<f64>() + spread(q, i);
-        let eigen = symmetric_eigen(products.as_ref())?;
+        // Covariances of μ with w, and its variances, over all features.
+        let spread = |i: usize| parameters.spread().map_or(0.0, |s| s.row(packed(q, i)).iter().sum::<f64>());
+        let with_means = |i: usize| w.row(i).iter().zip(means).map(|(w, m)| w * m).sum::<f64>() + spread(i);
+        let eigen = symmetric_eigen(expected_products(w, parameters.spread()).as_ref())?;
         let turned = |of: &dyn Fn(usize) -> f64| -> Vec<f64> {
             eigen.vectors.col_iter().map(|v| v.iter().enumerate().map(|(i, v)| v * of(i)).sum()).collect()
         };
@@ -96,7 +93,7 @@ impl Sums {
             cross: turned(&with_means),
             loadings: turned(&|i| w.row(i).iter().sum()),
             products: eigen.values,
-            squares: means.iter().map(|m| m * m).sum::<f64>() + spread(q, q),
+            squares: means.iter().map(|m| m * m).sum::<f64>() + spread(q),
             p: means.len() as f64,
         };
         Ok((sums, eigen.vectors))

@@ -168,13 +168,7 @@ impl Prior {
 
 /// Oᵀ · root, with O the directions in which root · E WᵀW · root is diagonal, each in the place where it turns least.
 fn diagonalising(root: MatRef<'_, f64>, w: MatRef<'_, f64>, spread: Option<&Mat<f64>>) -> Result<Mat<f64>> {
-    let q = w.nrows();
-    let mut products = product(w, w.transpose()); // WᵀW (q × q)
-    if let Some(spread) = spread {
-        for (i, j) in (0..q).flat_map(|i| (0..q).map(move |j| (i, j))) {
-            products[(i, j)] += spread.row(packed(i.max(j), i.min(j))).iter().sum::<f64>();
-        }
-    }
+    let (q, products) = (w.nrows(), expected_products(w, spread));
     let turned = product(product(root, products.as_ref()).as_ref(), root);
     let vectors = symmetric_eigen(turned.as_ref())?.vectors;
     let mut left: Vec<usize> = (0..q).collect();
@@ -188,6 +182,17 @@ fn diagonalising(root: MatRef<'_, f64>, w: MatRef<'_, f64>, spread: Option<&Mat<
         (0..q).for_each(|j| ordered[(i, j)] = sign * vectors[(j, k)]);
     }
     Ok(product(ordered.as_ref(), root))
+}
+
+/// E WᵀW (q × q) of Wᵀ (q × p) with a packed covariance in each column.
+pub(super) fn expected_products(w: MatRef<'_, f64>, spread: Option<&Mat<f64>>) -> Mat<f64> {
+    let (q, mut products) = (w.nrows(), product(w, w.transpose()));
+    if let Some(spread) = spread {
+        for (i, j) in (0..q).flat_map(|i| (0..q).map(move |j| (i, j))) {
+            products[(i, j)] += spread.row(packed(i.max(j), i.min(j))).iter().sum::<f64>();
+        }
+    }
+    products
 }
 
 /// log |S| of packed matrices, one in each column.

@@ -111,6 +111,12 @@ mod tests {
     }
 
     #[test]
+    fn more_features_take_fewer_samples() {
+        // 50 (p/100)^(-4/3), between 20 and 50.
+        assert_eq!([2, 100, 150, 1000].map(samples), [50, 50, 29, 20]);
+    }
+
+    #[test]
     fn fewer_rows_than_features_leave_zeros() {
         let spectrum = thresholds(20, 8, 10, 0).unwrap();
         assert!(spectrum[6] > 0.1 && spectrum[7].abs() < 1e-12);

@@ -24,7 +24,8 @@ use stand_in::StandIn;
 
 /// Where all components are allowed, an iteration starts with this many times those that the available cases seem to support, and a few more.
 const PROMISING: (usize, usize) = (2, 2);
-/// Nats per row that are left to gain, and the steps that this may take, where steps cost little: as good as a closed form.
+/// Nats per row that are left to gain, and the steps that this may take, where steps are over few rows or rows in memory: as good as a closed
+/// form.
 const TO_THE_END: (f64, usize) = (1e-22, 10_000);
 
 /// Features of which all directions are worth finding, so that a few rows can stand for many.
@@ -133,7 +134,8 @@ impl BayesianPca {
         with_threads(self.options.threads, || {
             let fit = match self.options.look_at(source, control)? {
                 Looked::Complete(mut solved) => {
-                    let moments = solved.moments.take().filter(few_stand_for);
+                    let moments =
+                        solved.moments.take().filter(|moments| moments.n_features() <= MOST_STANDING);
                     let known = moments.as_ref().map_or(Known::Rows(source), Known::Moments);
                     self.complete(solved, known, control)
                 }
@@ -152,7 +154,8 @@ impl BayesianPca {
     pub fn fit_moments(&self, moments: &Moments) -> Result<Fit<Predictive>> {
         self.check()?;
         let Fit { spectrum, report, .. } = self.options.fit_moments(moments)?;
-        self.complete(Solved::new(report.plan, spectrum), Known::Moments(moments), &Control::new())
+        let solved = Solved::new(report.plan, spectrum);
+        with_threads(self.options.threads, || self.complete(solved, Known::Moments(moments), &Control::new()))
     }
 
     fn check(&self) -> Result<()> {
@@ -226,9 +229,10 @@ impl BayesianPca {
     ) -> Result<Fit<Predictive>> {
         let Solved { plan, spectrum, journey: solver, .. } = solved;
         let (p, n, total) = (spectrum.n_features(), spectrum.weight(), spectrum.total_variance());
-        let (tolerance, max_iterations) = match plan.solver {
-            Solver::Krylov => (self.options.tolerance.unwrap_or(TOLERANCE), self.options.max_iterations),
-            _ => TO_THE_END, // rows in memory, or what stands for them
+        let at_hand = given.source.as_table().is_some() && plan.solver != Solver::Krylov;
+        let (tolerance, max_iterations) = match at_hand {
+            true => TO_THE_END,
+            false => (self.options.tolerance.unwrap_or(TOLERANCE), self.options.max_iterations),
         };
         let start = supported_start(&spectrum, found);
         let square = start.units().of(0).powi(2);
@@ -327,12 +331,6 @@ impl BayesianPca {
         let variances = vec![start.noise() / rows; start.n_latent() + 1];
         start.clone().with_spread(Some(independent(&variances, start.n_features())))
     }
-}
-
-/// Whether a few rows can stand for those of the moments: fewer than those, by a decomposition that is worth its time.
-fn few_stand_for(moments: &Moments) -> bool {
-    let p = moments.n_features();
-    2 * p < moments.rows() && p <= MOST_STANDING
 }
 
 /// What a flat prior of μ leads to, as a start.
