@@ -3,6 +3,7 @@
 
 PYTHON ?= python3
 VENV := .venv
+LIBRARY := lib_covary.$(if $(filter Darwin,$(shell uname -s)),dylib,so)
 RUSTDOC_FLAGS := -D warnings --html-in-header $(CURDIR)/crates/core/katex.html
 
 help: ## this list
@@ -23,16 +24,17 @@ lint: ## formatting and lints
 docs: ## the library's documentation, in target/doc
 	RUSTDOCFLAGS="$(RUSTDOC_FLAGS)" cargo doc --workspace --no-deps --all-features
 
-python: $(VENV)/ready ## the Python package: builds the wheel, installs it in .venv and runs its tests
-	cargo test --workspace --all-features --no-run # the command, with the dependencies that the other tests have built
-	rm -rf target/wheels
-	$(VENV)/bin/maturin build --profile dev --out target/wheels
-	$(VENV)/bin/pip install --quiet --force-reinstall --no-deps target/wheels/*.whl
+python: $(VENV)/ready ## the Python package, imported from python/ with the library that cargo builds, and its tests
+	cargo test --workspace --all-features --no-run # the same dependencies, built once, for all tests
+	cargo build --workspace --all-features
+	cp target/debug/$(LIBRARY) python/covary/_covary.abi3.so
 	$(VENV)/bin/python -m pytest -q
 
+# What the tests need, and python/ on the path of this Python and of every process that it starts.
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet maturin numpy scikit-learn scipy mypy pandas polars pyarrow pytest
+	$(VENV)/bin/python -c "import site; open(site.getsitepackages()[0] + '/covary.pth', 'w').write('$(CURDIR)/python\n')"
 	touch $@
 
 bench: ## fits against the physical work they contain, in one run

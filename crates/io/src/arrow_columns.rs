@@ -3,9 +3,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray, RecordBatch};
-use arrow::compute::cast;
-use arrow::datatypes::{ArrowPrimitiveType, DataType, Float32Type, Float64Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{ArrowPrimitiveType, Float32Type, Float64Type};
+use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch};
+use arrow_cast::cast;
+use arrow_schema::DataType;
 use covary::data::Order;
 
 use crate::batch::{Batch, Numbers};
@@ -13,8 +15,8 @@ use crate::error::{Error, Result};
 use crate::schema::{Column, Kind, Role, Schema};
 
 /// The columns of an Arrow schema.
-pub(crate) fn columns(schema: &arrow::datatypes::Schema) -> Vec<Column> {
-    let column = |field: &arrow::datatypes::FieldRef| Column {
+pub(crate) fn columns(schema: &arrow_schema::Schema) -> Vec<Column> {
+    let column = |field: &arrow_schema::FieldRef| Column {
         name: field.name().clone(),
         kind: kind(field.data_type()),
         data_type: field.data_type().clone(),

@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::Schema as ArrowSchema;
+use arrow_array::RecordBatch;
+use arrow_schema::Schema as ArrowSchema;
 
 use crate::arrow_columns::{Projection, columns};
 use crate::batch::Batch;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
-use arrow::array::ArrayRef;
+use arrow_array::ArrayRef;
 use covary::data::{Block, Cells, Chunk, Order, RowStream};
 
 use crate::error::{Error, Result};

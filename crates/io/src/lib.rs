@@ -44,4 +44,4 @@ pub use triples::{TripleColumns, TripleOptions, Triples, triples};
 pub use write::{NewFile, Writer, write_file};
 
 /// The Arrow library in which carried columns are expressed.
-pub use arrow;
+pub use {arrow_array, arrow_schema};

@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float64Array};
-use arrow::datatypes::DataType;
+use arrow_array::{ArrayRef, Float64Array};
+use arrow_schema::DataType;
 use covary::data::{Order, Real};
 use npyz::{DType, Endianness, NpyHeader, TypeChar};
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use arrow::array::ArrayRef;
+use arrow_array::ArrayRef;
 
 use crate::batch::{Batch, Batches};
 use crate::error::{Error, Result};

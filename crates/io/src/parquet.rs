@@ -14,8 +14,8 @@ use ::parquet::arrow::arrow_reader::{
 };
 use ::parquet::errors::{ParquetError, Result as ParquetResult};
 use ::parquet::file::reader::{ChunkReader, Length};
-use arrow::array::RecordBatch;
-use arrow::compute::concat_batches;
+use arrow_array::RecordBatch;
+use arrow_select::concat::concat_batches;
 use bytes::Bytes;
 
 use crate::arrow_columns::{Projection, columns, guard};

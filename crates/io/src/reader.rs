@@ -150,8 +150,8 @@ pub fn open(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Reader> {
 /// Bad column names, selections that do not fit, no rows.
 pub fn open_arrow(
     name: &str,
-    schema: &arrow::datatypes::Schema,
-    batches: Vec<arrow::array::RecordBatch>,
+    schema: &arrow_schema::Schema,
+    batches: Vec<arrow_array::RecordBatch>,
     options: &ReadOptions,
 ) -> Result<Reader> {
     let name = Path::new(name);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use arrow::datatypes::DataType;
+use arrow_schema::DataType;
 
 use crate::error::{Error, Result};
 use crate::format::Format;

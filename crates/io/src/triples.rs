@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use arrow::datatypes::DataType;
+use arrow_schema::DataType;
 use covary::data::{Cells, Observed};
 
 use crate::csv::cell::{self, Cell};

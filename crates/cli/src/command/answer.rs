@@ -5,7 +5,7 @@ use std::sync::Arc;
 use covary::data::{Chunk, RowSource};
 use covary::linalg::Mat;
 use covary::persist::SavedModel;
-use covary_io::arrow::array::{ArrayRef, StringArray};
+use covary_io::arrow_array::{ArrayRef, StringArray};
 use covary_io::{
     Batch, CarriedColumn, Reader, Schema, TripleColumns, TripleOptions, Triples, Writer, open, triples,
 };

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use covary::data::Chunk;
 use covary::linalg::Mat;
 use covary::model::LinearGaussian;
-use covary_io::arrow::array::{ArrayRef, Int64Array};
-use covary_io::arrow::datatypes::DataType;
+use covary_io::arrow_array::{ArrayRef, Int64Array};
+use covary_io::arrow_schema::DataType;
 use covary_io::{Batch, CarriedBecause, CarriedColumn, Grid, Reader, Writer};
 
 use super::answer::{Input, Piece, append, check_names, open_rows, piece, start, write};

@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn equals_r() {
         let json: serde_json::Value =
-            serde_json::from_str(include_str!("../../tests/tools/assess.json")).unwrap();
+            serde_json::from_str(include_str!("../../tests/suite/tools/assess.json")).unwrap();
         let column =
             |name: &str| serde_json::from_value::<Vec<f64>>(json["noncentral"][name].clone()).unwrap();
         let (x, dof, ncp, p) = (column("x"), column("df"), column("ncp"), column("p"));

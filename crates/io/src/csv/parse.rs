@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, StringBuilder};
+use arrow_array::ArrayRef;
+use arrow_array::builder::StringBuilder;
 use covary::data::Order;
 use memchr::memchr_iter;
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::Read;
 use std::path::Path;
 
-use arrow::datatypes::DataType;
+use arrow_schema::DataType;
 use memchr::{memchr, memrchr};
 
 use super::cell::{self, Cell};

@@ -2,9 +2,9 @@
 
 use std::io::{self, BufWriter};
 
-use arrow::array::ArrayRef;
-use arrow::datatypes::SchemaRef;
-use arrow::ipc::writer::FileWriter;
+use arrow_array::ArrayRef;
+use arrow_ipc::writer::FileWriter;
+use arrow_schema::SchemaRef;
 use covary::linalg::MatRef;
 
 use super::atomic::Output;

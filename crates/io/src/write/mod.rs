@@ -10,8 +10,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float64Array, RecordBatch};
-use arrow::datatypes::{DataType, Field, SchemaRef};
+use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+use arrow_schema::{DataType, Field, SchemaRef};
 use covary::linalg::MatRef;
 
 use crate::error::{Error, Result};
@@ -149,7 +149,7 @@ fn check_numbers(path: &Path, carried: &[CarriedColumn]) -> Result<()> {
 fn arrow_schema(carried: &[CarriedColumn], numbers: &[String]) -> SchemaRef {
     let carried = carried.iter().map(|c| Field::new(&c.name, c.data_type.clone(), true));
     let numbers = numbers.iter().map(|name| Field::new(name, DataType::Float64, true));
-    Arc::new(arrow::datatypes::Schema::new(carried.chain(numbers).collect::<Vec<_>>()))
+    Arc::new(arrow_schema::Schema::new(carried.chain(numbers).collect::<Vec<_>>()))
 }
 
 /// The rows as Arrow columns; NaN becomes null.
@@ -168,9 +168,9 @@ fn record_batch(
 
 /// The system's own error where there is one inside, so that a full disk is told as such.
 fn to_io(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> std::io::Error {
-    let error = match error.into().downcast::<arrow::error::ArrowError>() {
+    let error = match error.into().downcast::<arrow_schema::ArrowError>() {
         Ok(error) => match *error {
-            arrow::error::ArrowError::IoError(_, inner) => return inner,
+            arrow_schema::ArrowError::IoError(_, inner) => return inner,
             other => Box::new(other),
         },
         Err(other) => other,

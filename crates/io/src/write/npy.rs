@@ -6,9 +6,11 @@ use covary::linalg::MatRef;
 
 use super::Sink;
 use super::atomic::Output;
-use arrow::array::{ArrayRef, AsArray};
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Float64Type};
+use arrow_array::ArrayRef;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Float64Type;
+use arrow_cast::cast;
+use arrow_schema::DataType;
 
 /// Room for any shape; a multiple of 64, as `NumPy` aligns.
 const HEADER: usize = 128;

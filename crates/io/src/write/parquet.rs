@@ -6,8 +6,8 @@ use ::parquet::arrow::ArrowWriter;
 use ::parquet::basic::Compression;
 use ::parquet::errors::ParquetError;
 use ::parquet::file::properties::WriterProperties;
-use arrow::array::ArrayRef;
-use arrow::datatypes::SchemaRef;
+use arrow_array::ArrayRef;
+use arrow_schema::SchemaRef;
 use covary::linalg::MatRef;
 
 use super::atomic::Output;

@@ -2,9 +2,9 @@
 
 use std::io::{self, BufWriter, Write};
 
-use arrow::array::{Array, ArrayRef};
-use arrow::error::ArrowError;
-use arrow::util::display::{ArrayFormatter, FormatOptions};
+use arrow_array::{Array, ArrayRef};
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use arrow_schema::ArrowError;
 use covary::linalg::MatRef;
 use flate2::write::GzEncoder;
 use rayon::prelude::*;

@@ -1,0 +1,33 @@
+//! All tests of the crate through its public face, in one binary: linking one takes as long as running it.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::doc_markdown,
+    clippy::float_cmp,
+    clippy::needless_range_loop,
+    clippy::unwrap_used,
+    reason = "tests may panic, and are textbook loops over small numbers"
+)]
+
+mod assess;
+mod bayesian;
+mod brute_force;
+mod common;
+mod control;
+mod degenerate;
+mod equivalence;
+mod factor;
+mod factor_holes;
+mod factor_questions;
+mod golden;
+mod holes;
+mod holes_questions;
+mod laws;
+mod laws_holes;
+mod numerics;
+mod online;
+mod persist;
+mod ppca_errors;
+mod rotate;
+mod select;
+mod select_holes;
+mod threads;

@@ -1,0 +1,12 @@
+//! All tests of the crate through its public face, in one binary: linking one takes as long as running it.
+#![allow(clippy::unwrap_used, reason = "tests may panic, and are textbook loops over small numbers")]
+
+mod arrow_memory;
+mod bad_binary;
+mod bad_text;
+mod formats;
+mod matrix;
+mod support;
+mod text;
+mod triples;
+mod whole_or_nothing;
