@@ -138,6 +138,17 @@ pub enum Error {
     /// The variance cannot be represented in double precision.
     #[error("the variance of the data overflows or underflows double precision; rescale the features")]
     Scale,
+    /// Features of such different scales that arithmetic cannot tell the noise of the small ones.
+    #[error(
+        "{} varies {ratio:.0e} times as much as {}, so that the variance of the smaller ones is lost in rounding; rescale {}, or leave it out",
+        feature_is(&.features[0]), feature_is(&.features[1]), feature_is(&.features[0])
+    )]
+    ScaleGap {
+        /// The feature of largest and the one of smallest variance: positions, counted from 0, and names when known.
+        features: Vec<Feature>,
+        /// Of their deviations.
+        ratio: f64,
+    },
     /// Rows of the wrong width.
     #[error("{found} features where the model has {expected}")]
     FeatureCount {
@@ -384,7 +395,8 @@ impl Error {
             }
             Self::NeverObserved { features }
             | Self::ConstantFeatures { features }
-            | Self::SameFeatures { features } => features.iter_mut().for_each(|(j, n)| *n = name(*j)),
+            | Self::SameFeatures { features }
+            | Self::ScaleGap { features, .. } => features.iter_mut().for_each(|(j, n)| *n = name(*j)),
             _ => (),
         }
         self

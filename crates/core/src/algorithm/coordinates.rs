@@ -9,14 +9,21 @@ const FURTHEST: f64 = 50.0;
 /// How near to its bound the logarithm of a noise variance lies on it.
 const ON_BOUND: f64 = 1e-12;
 
+/// Features of so many times the squared scale of the smallest are moved by plain steps only.
+///
+/// Their slopes are differences of sums that are as many times larger, and lost in rounding, but a plain step is all that they
+/// need: the noise is so small beside them that they determine a latent variable each.
+const HELD: f64 = 1e8;
+
 /// (wⱼ, μⱼ) of each feature, then the logarithm of each noise variance: one for all features, or one for each.
 ///
 /// The units in which evidence is collected move with the noise of factor analysis; these do not.
 pub(super) struct Coordinates {
-    origin: Vec<f64>, // means are counted from it
-    units: Vec<f64>,  // loadings, means and deviations of a feature are divided by it
+    start: LatentParameters, // means are counted from its own
+    units: Vec<f64>,         // loadings, means and deviations of a feature are divided by it
     q: usize,
     least: Vec<f64>, // bounds of the logarithms
+    held: Vec<bool>, // features that only plain steps move
     common: Option<f64>,
 }
 
@@ -28,17 +35,21 @@ impl Coordinates {
             Units::Common(unit) => Some(*unit),
             Units::OfNoise(_) => None,
         };
+        let scales = start.squared_scales();
+        let smallest = scales.iter().copied().fold(f64::INFINITY, f64::min);
+        let held = scales.iter().map(|s| common.is_some() && *s > HELD * smallest).collect();
         let least = least.iter().zip(&units).map(|(v, unit)| (v / unit / unit).ln()).collect();
-        Self { origin: start.mean().to_vec(), units, q: start.n_latent(), least, common }
+        Self { start: start.clone().with_spread(None), units, q: start.n_latent(), least, held, common }
     }
 
     /// Where parameters lie.
     pub(super) fn of(&self, parameters: &LatentParameters) -> Vec<f64> {
         let (w, stretch) = (parameters.loadings_transposed(), self.stretch(parameters));
         let mut out = Vec::with_capacity(w.ncols() * (w.nrows() + 1) + self.least.len());
-        for (j, (mean, origin)) in parameters.mean().iter().zip(&self.origin).enumerate() {
+        let rest = |j: usize| parameters.mean_rest()[j] - self.start.mean_rest()[j];
+        for (j, (mean, origin)) in parameters.mean().iter().zip(self.start.mean()).enumerate() {
             out.extend(w.col(j).iter().map(|x| x / stretch[j]));
-            out.push((mean - origin) / self.units[j]);
+            out.push((mean - origin + rest(j)) / self.units[j]);
         }
         let noise = |j: usize| parameters.noise().ln() - 2.0 * stretch[j].ln();
         out.extend((0..self.least.len()).map(noise));
@@ -47,24 +58,22 @@ impl Coordinates {
 
     /// The parameters at a point, or at the nearest one that the bounds of the noise allow.
     pub(super) fn parameters(&self, point: &[f64]) -> LatentParameters {
-        let (features, noises) = point.split_at(self.origin.len() * (self.q + 1));
-        let means = features.chunks_exact(self.q + 1).zip(self.origin.iter().zip(&self.units));
-        let mean = means.map(|(c, (origin, unit))| origin + c[self.q] * unit).collect();
+        let p = self.units.len();
+        let (features, noises) = point.split_at(p * (self.q + 1));
+        let each = features.chunks_exact(self.q + 1).zip(&self.units);
+        let steps: Vec<f64> = each.map(|(c, unit)| c[self.q] * unit).collect();
+        let mean = self.start.mean().to_vec();
         let log_noise = |j: usize| noises[j].max(self.least[j]);
         let loading = |i: usize, j: usize| features[j * (self.q + 1) + i];
-        let p = self.origin.len();
         if let Some(unit) = self.common {
-            return LatentParameters::in_units(
-                mean,
-                &Mat::from_fn(self.q, p, loading),
-                log_noise(0).exp(),
-                unit,
-            );
+            let loadings = Mat::from_fn(self.q, p, loading);
+            let found = LatentParameters::in_units(mean, &loadings, log_noise(0).exp(), unit);
+            return found.moved(&steps, &self.start);
         }
         let roots: Vec<f64> = (0..p).map(|j| (0.5 * log_noise(j)).exp()).collect();
         let loadings = Mat::from_fn(self.q, p, |i, j| loading(i, j) / roots[j]);
         let deviations = roots.iter().zip(&self.units).map(|(root, unit)| root * unit).collect();
-        LatentParameters::in_noise(mean, &loadings, deviations)
+        LatentParameters::in_noise(mean, &loadings, deviations).moved(&steps, &self.start)
     }
 
     /// The same parameters with noise that the bounds allow.
@@ -95,6 +104,7 @@ impl Coordinates {
     pub(super) fn gradient(&self, maximised: &Maximised<'_>, point: &[f64]) -> Vec<f64> {
         let mut gradient = maximised.gradient();
         self.stretch_features(maximised, &mut gradient, |x, stretch| x * stretch);
+        self.fill_held(&mut gradient, |_| 0.0);
         let first = point.len() - self.least.len();
         let noises = gradient[first..].iter_mut().zip(point[first..].iter().zip(&self.least));
         let held = |noise: f64, least: f64| noise <= least + ON_BOUND;
@@ -121,7 +131,20 @@ impl Coordinates {
     pub(super) fn scale(&self, maximised: &Maximised<'_>) -> Vec<f64> {
         let mut out = maximised.scale();
         self.stretch_features(maximised, &mut out, |x, stretch| x * stretch);
+        self.fill_held(&mut out, |_| 0.0);
         out
+    }
+
+    /// Takes a point's coordinates of the features that only plain steps move from the plain step.
+    pub(super) fn hold(&self, point: &mut [f64], plain: &[f64]) {
+        self.fill_held(point, |k| plain[k]);
+    }
+
+    fn fill_held(&self, vector: &mut [f64], value: impl Fn(usize) -> f64) {
+        let size = self.q + 1;
+        for j in (0..self.held.len()).filter(|j| self.held[*j]) {
+            (j * size..(j + 1) * size).for_each(|k| vector[k] = value(k));
+        }
     }
 
     /// Units of these coordinates in units of the parameters.

@@ -5,10 +5,13 @@ use rayon::prelude::*;
 use super::Components;
 use super::eigen::decompose;
 use super::refine::refine;
+use super::resolution::{Judged, of_rows};
+use super::svd::centre;
 use crate::control::Control;
 use crate::data::{Cells, Chunk, Real, Table, with_view};
 use crate::error::{Error, Result};
 use crate::evidence::{Gram, ShiftedBlock};
+use crate::linalg::negligible;
 use crate::linalg::{Eigen, Mat, MatRef, orthonormal_columns, product, set_product};
 use crate::model::{RawSpectrum, Spectrum};
 
@@ -36,7 +39,15 @@ pub(crate) fn solve(
     let Eigen { values, vectors: v } = decompose(products.as_ref(), components, seed)?;
     let mut eigenvalues: Vec<f64> = values.iter().map(|x| x / weight).collect();
     eigenvalues.truncate(p); // n > p is allowed: the rest is 0
-    let q = components.resolve(rows, p, &eigenvalues)?;
+    let q = components.resolve(rows, p, &eigenvalues, negligible(rows, p, eigenvalues[0]))?;
+    let judged = Judged { values: &eigenvalues, total: total_variance, rows, features: p };
+    if judged.drowned(components, q, || variances(&chunk, &mean, weight)) {
+        // Inner products of rows hold nothing of the small features.
+        let centred = chunk.with_wide(|v| centre(v, &mean, chunk.weights()));
+        let found = of_rows(centred.as_ref(), components, (rows, weight))?;
+        let raw = RawSpectrum::new(mean, found, total_variance, (rows, weight));
+        return Spectrum::new(RawSpectrum { own_scale: true, ..raw });
+    }
     let deviation = (total_variance / p as f64).sqrt();
     let vectors = match plain_cells(&chunk, &mean, deviation) {
         Some(x) => carry_over_plain(x, &mean, v.subcols(0, q)),
@@ -47,6 +58,17 @@ pub(crate) fn solve(
     let mut raw = RawSpectrum::new(mean, (eigenvalues, vectors), total_variance, (rows, weight));
     refine(&mut raw, table, control)?;
     Spectrum::new(raw)
+}
+
+/// Variance of each feature.
+fn variances(chunk: &Chunk<'_>, mean: &[f64], weight: f64) -> Vec<f64> {
+    let weights = chunk.weights();
+    let square = |i: usize, x: f64, m: f64| weights.map_or(1.0, |w| w[i]) * (x - m).powi(2);
+    let of = |(j, m): (usize, &f64)| {
+        let counted = (0..chunk.nrows()).filter(|i| weights.is_none_or(|w| w[*i] > 0.0));
+        counted.map(|i| square(i, chunk.cells().get(i, j), *m)).sum::<f64>() / weight
+    };
+    mean.iter().enumerate().map(of).collect()
 }
 
 /// Directions Xᵀv of the features (p × q), X the centred and weighted rows.

@@ -2,8 +2,10 @@
 
 use super::Components;
 use super::refine::cancels;
+use super::resolution::{Judged, of_covariance};
 use crate::error::{Error, Result};
 use crate::evidence::Moments;
+use crate::linalg::negligible;
 use crate::linalg::{Eigen, MatRef, leading_eigen, symmetric_eigen};
 use crate::model::{RawSpectrum, Spectrum};
 
@@ -25,10 +27,16 @@ pub(crate) fn solve(moments: &Moments, components: Components, seed: u64) -> Res
         eigen = symmetric_eigen(covariance.as_ref())?;
     }
     let Eigen { values, vectors } = eigen;
-    let q = components.resolve(rows, p, &values)?;
-    let found = (values, vectors.subcols(0, q).to_owned());
-    let seen = (rows, moments.weight());
-    Spectrum::new(RawSpectrum::new(moments.mean().to_vec(), found, total_variance, seen))
+    let q = components.resolve(rows, p, &values, negligible(rows, p, values[0]))?;
+    let variances = || (0..p).map(|j| covariance[(j, j)]).collect();
+    let judged = Judged { values: &values, total: total_variance, rows, features: p };
+    let own_scale = judged.drowned(components, q, variances);
+    let found = match own_scale {
+        true => of_covariance(covariance.as_ref(), components, rows)?,
+        false => (values, vectors.subcols(0, q).to_owned()),
+    };
+    let raw = RawSpectrum::new(moments.mean().to_vec(), found, total_variance, (rows, moments.weight()));
+    Spectrum::new(RawSpectrum { own_scale, ..raw })
 }
 
 /// The leading pairs when a count is asked for and they are few, else all.

@@ -15,7 +15,7 @@ use super::prior::Prior;
 use super::quasi_newton::QuasiNewton;
 use super::{Algorithm, Step};
 use crate::error::{Error, Result};
-use crate::evidence::{Latent, LatentParameters};
+use crate::evidence::{Latent, LatentParameters, Units};
 use crate::model::Spectrum;
 
 /// Gains below this share of the log-likelihood are rounding.
@@ -160,7 +160,7 @@ impl Em {
     fn advance(&mut self, evidence: &Latent, objective: f64) -> Result<Step> {
         let gain = self.best.as_ref().map_or(f64::INFINITY, |best| objective - best.objective);
         let maximised = Maximised::of(evidence, self.prior)?;
-        let plain = self.coordinates.bounded(maximised.parameters().clone());
+        let plain = self.coordinates.bounded(self.turned(maximised.parameters()));
         let plain = Arc::new(plain.with_spread(maximised.parameters().spread().cloned()));
         let (point, image) = (self.coordinates.of(&self.current), self.coordinates.of(&plain));
         let gradient = self.coordinates.gradient(&maximised, &point);
@@ -196,6 +196,17 @@ impl Em {
         Ok(Step { objective, change, converged })
     }
 
+    /// The parameters after a step, along principal axes where features differ in scale by orders of magnitude.
+    ///
+    /// The likelihood does not depend on the axes; a prior on the columns of W has chosen them already.
+    fn turned(&self, parameters: &LatentParameters) -> LatentParameters {
+        let common = matches!(parameters.units(), Units::Common(_));
+        if self.prior == Prior::Flat && common && parameters.graded() {
+            return parameters.along_axes();
+        }
+        parameters.clone()
+    }
+
     /// What gains that go on falling as they do add up to, where nothing but plain steps is made.
     fn remainder(&self, gain: f64) -> f64 {
         match &self.best {
@@ -224,6 +235,7 @@ impl Em {
             _ => self.newton.propose(|v| at.precondition(maximised, v)),
         };
         bold.iter_mut().for_each(|to| {
+            at.hold(to, image);
             at.shorten(point, to);
             at.clip(to);
         });

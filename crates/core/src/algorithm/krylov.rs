@@ -29,7 +29,7 @@ pub(crate) fn solve(
 ) -> Result<(Spectrum, Journey)> {
     let p = source.n_features();
     // One more row than components is needed, but how many there are is known only after a pass.
-    Components::Count(q).resolve(source.n_rows().unwrap_or(usize::MAX), p, &[])?;
+    Components::Count(q).resolve(source.n_rows().unwrap_or(usize::MAX), p, &[], 0.0)?;
     let krylov = BlockKrylov::new(p, q, options.seed);
     let krylov = match options.tolerance {
         Some(tolerance) => krylov.tolerance(tolerance),
@@ -64,7 +64,7 @@ impl Algorithm for Passes {
 
     fn update(&mut self, sketch: Sketch) -> Result<Step> {
         let (rows, weight) = (sketch.rows(), sketch.weight());
-        Components::Count(self.q).resolve(rows, self.block.nrows(), &[])?;
+        Components::Count(self.q).resolve(rows, self.block.nrows(), &[], 0.0)?;
         let mut image = sketch.image().to_owned(); // scatter × block
         image.col_iter_mut().for_each(|c| c.iter_mut().for_each(|x| *x /= weight));
         self.summary = Some((rows, weight, sketch.mean().to_vec(), sketch.trace() / weight));

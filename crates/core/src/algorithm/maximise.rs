@@ -242,9 +242,10 @@ fn standardise(
     let frame = prior.frame(evidence, pull, (w.as_ref(), spread.as_ref()))?;
     let center: Vec<f64> = frame.row(q).iter().copied().collect();
     let moved = |j: usize| step[(q, j)] + dot(w.col_as_slice(j), &center);
-    let mean = start.mean().iter().enumerate().map(|(j, m)| m + units.of(j) * moved(j)).collect();
+    let steps: Vec<f64> = (0..p).map(|j| units.of(j) * moved(j)).collect();
+    let mean = start.mean().to_vec();
     let w = product(frame.as_ref().subrows(0, q), w.as_ref());
-    Ok(match units {
+    let found = match units {
         Units::Common(unit) => {
             let spread = spread.map(|spread| carried(&spread, frame.as_ref()));
             LatentParameters::in_units(mean, &w, noises[0], *unit).with_spread(spread)
@@ -255,7 +256,8 @@ fn standardise(
             let deviations = deviations.iter().zip(&roots).map(|(d, root)| d * root).collect();
             LatentParameters::in_noise(mean, &w, deviations)
         }
-    })
+    };
+    Ok(found.moved(&steps, start))
 }
 
 /// The symmetric square root: of all roots the one nearest to I, so that coordinates of z do not turn without need.

@@ -46,7 +46,10 @@ impl MeanRow {
     pub(super) fn of(parameters: &LatentParameters, least: f64) -> Result<Option<Self>> {
         let (p, q, unit) = (parameters.n_features(), parameters.n_latent(), parameters.units().of(0));
         let middle = parameters.mean().iter().map(|m| m / p as f64).sum::<f64>();
-        let means: Vec<f64> = parameters.mean().iter().map(|m| (m - middle) / unit).collect();
+        let each = parameters.mean().iter().zip(parameters.mean_rest());
+        let mut means: Vec<f64> = each.map(|(m, rest)| (m - middle + rest) / unit).collect();
+        let rounding = means.iter().sum::<f64>() / p as f64; // of their middle
+        means.iter_mut().for_each(|m| *m -= rounding);
         let (sums, vectors) = Sums::of(parameters, &means)?;
         if p == 1 || !sums.squares.is_finite() {
             return Ok(None);

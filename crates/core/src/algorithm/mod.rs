@@ -18,6 +18,7 @@ pub(crate) mod prior;
 mod quasi_newton;
 mod refine;
 pub(crate) mod relevance;
+pub(crate) mod resolution;
 pub(crate) mod start;
 pub(crate) mod svd;
 
@@ -26,7 +27,6 @@ pub(crate) use factor_profile::{FoundFactors, Search, Start};
 pub use maximise::em_step;
 
 use crate::error::{Error, Result};
-use crate::model::negligible;
 use crate::select::minka;
 
 /// How many components are wanted.
@@ -78,40 +78,35 @@ impl Components {
     /// Whether such a number exists for these data, before any work is done.
     pub(crate) fn check_possible(self, rows: usize, features: usize) -> Result<()> {
         let any = Self::Count(self.count().unwrap_or(1));
-        any.resolve(rows, features, &[]).map(|_| ())
+        any.resolve(rows, features, &[], 0.0).map(|_| ())
     }
 
-    /// The number for these data, given all eigenvalues (or none when a count was asked for).
-    pub(crate) fn resolve(self, rows: usize, features: usize, eigenvalues: &[f64]) -> Result<usize> {
+    /// The number for these data, given all eigenvalues (or none when a count was asked for); those up to `rounding` are 0.
+    pub(crate) fn resolve(
+        self,
+        rows: usize,
+        features: usize,
+        eigenvalues: &[f64],
+        rounding: f64,
+    ) -> Result<usize> {
         if rows < 2 {
             return Err(if rows == 0 { Error::NoRows } else { Error::TooFewRows { rows, needed: 2 } });
         }
         let possible = features.min(rows - 1);
         match self {
-            Self::All => Ok(rank(rows, features, &eigenvalues[..possible])),
+            Self::All => Ok(eigenvalues[..possible].iter().filter(|v| **v > rounding).count()),
             Self::Count(requested) if requested > possible => {
                 Err(Error::Components { requested, possible, rows, features })
             }
             Self::Count(q) => Ok(q),
             Self::Fraction(fraction) => Ok(smallest_covering(fraction, &eigenvalues[..possible])),
             Self::Evidence => {
-                let values = without_rounding(rows, features, &eigenvalues[..possible]);
+                let known = |v: &f64| if *v > rounding { *v } else { 0.0 };
+                let values: Vec<f64> = eigenvalues[..possible].iter().map(known).collect();
                 Ok(minka::dimension(&values, features, rows as f64))
             }
         }
     }
-}
-
-/// The number of eigenvalues that are not only rounding.
-fn rank(rows: usize, features: usize, eigenvalues: &[f64]) -> usize {
-    let floor = negligible(rows, features, eigenvalues[0]);
-    eigenvalues.iter().filter(|v| **v > floor).count()
-}
-
-/// The eigenvalues with those that are only rounding set to 0.
-fn without_rounding(rows: usize, features: usize, eigenvalues: &[f64]) -> Vec<f64> {
-    let floor = negligible(rows, features, eigenvalues[0]);
-    eigenvalues.iter().map(|v| if *v > floor { *v } else { 0.0 }).collect()
 }
 
 /// The smallest q whose eigenvalues hold the fraction of their sum.
@@ -132,19 +127,19 @@ mod tests {
     #[test]
     fn a_fraction_takes_the_fewest_that_reach_it() {
         let values = [5.0, 3.0, 1.0, 1.0];
-        let q = |f: f64| Components::Fraction(f).resolve(10, 4, &values).unwrap();
+        let q = |f: f64| Components::Fraction(f).resolve(10, 4, &values, 0.0).unwrap();
         assert_eq!([q(0.1), q(0.5), q(0.51), q(0.8), q(0.81), q(0.99)], [1, 1, 2, 2, 3, 4]);
     }
 
     #[test]
     fn all_are_the_directions_in_which_the_rows_vary() {
-        let q = |rows| Components::All.resolve(rows, 4, &[5.0, 3.0, 1e-16, 0.0]).unwrap();
+        let q = |rows| Components::All.resolve(rows, 4, &[5.0, 3.0, 1e-16, 0.0], 1e-14).unwrap();
         assert_eq!([q(2), q(3), q(4), q(100)], [1, 2, 2, 2]);
     }
 
     #[test]
     fn too_many_components_says_what_is_possible() {
-        let error = Components::Count(7).resolve(5, 9, &[]).unwrap_err();
+        let error = Components::Count(7).resolve(5, 9, &[], 0.0).unwrap_err();
         assert!(matches!(error, Error::Components { requested: 7, possible: 4, rows: 5, features: 9 }));
     }
 }

@@ -16,7 +16,10 @@ use super::maximise::square_root;
 use super::mean_row::MeanRow;
 use crate::error::Result;
 use crate::evidence::{Latent, LatentParameters};
-use crate::linalg::{ColRef, Lanes, Mat, MatRef, clean_zeros, packed, packed_len, product, symmetric_eigen};
+use crate::linalg::{
+    ColRef, Lanes, Mat, MatRef, clean_zeros, comparable, complete_basis, graded_right_singular,
+    nearest_places, packed, packed_len, product, symmetric_eigen,
+};
 
 /// A column whose squared mean is below this share of its variance is driven out.
 const DRIVEN_OUT: f64 = 1e-3;
@@ -168,20 +171,29 @@ impl Prior {
 
 /// Oᵀ · root, with O the directions in which root · E WᵀW · root is diagonal, each in the place where it turns least.
 fn diagonalising(root: MatRef<'_, f64>, w: MatRef<'_, f64>, spread: Option<&Mat<f64>>) -> Result<Mat<f64>> {
-    let (q, products) = (w.nrows(), expected_products(w, spread));
-    let turned = product(product(root, products.as_ref()).as_ref(), root);
-    let vectors = symmetric_eigen(turned.as_ref())?.vectors;
-    let mut left: Vec<usize> = (0..q).collect();
-    let mut ordered = Mat::zeros(q, q);
-    for i in 0..q {
-        let nearest = |k: &usize| vectors[(i, left[*k])].abs();
-        let place = (0..left.len()).max_by(|a, b| nearest(a).total_cmp(&nearest(b)));
-        let Some(place) = place else { break };
-        let k = left.remove(place);
-        let sign = if vectors[(i, k)] < 0.0 { -1.0 } else { 1.0 };
-        (0..q).for_each(|j| ordered[(i, j)] = sign * vectors[(j, k)]);
-    }
-    Ok(product(ordered.as_ref(), root))
+    let scales: Vec<f64> = w.col_iter().map(|w| w.squared_norm_l2()).collect();
+    let vectors = match comparable(&scales) {
+        true => {
+            let products = expected_products(w, spread);
+            symmetric_eigen(product(product(root, products.as_ref()).as_ref(), root).as_ref())?.vectors
+        }
+        false => graded_axes(root, w, spread)?,
+    };
+    Ok(product(nearest_places(vectors.as_ref()).as_ref(), root))
+}
+
+/// The same directions where features differ in scale by orders of magnitude: from the rows of W · root and of a root of
+/// what the covariances add, without forming products.
+fn graded_axes(root: MatRef<'_, f64>, w: MatRef<'_, f64>, spread: Option<&Mat<f64>>) -> Result<Mat<f64>> {
+    let (p, q) = (w.ncols(), w.nrows());
+    let added = expected_products(Mat::zeros(q, 1).as_ref(), spread);
+    let added = product(square_root(added.as_ref())?.as_ref(), root);
+    let turned = product(w.transpose(), root); // (p × q)
+    let rows = Mat::from_fn(p + q, q, |i, k| if i < p { turned[(i, k)] } else { added[(i - p, k)] });
+    let mut axes = graded_right_singular(rows.as_ref(), f64::EPSILON.powi(2));
+    let rank = axes.values.iter().filter(|v| **v > 0.0).count();
+    complete_basis(&mut axes.vectors, rank);
+    Ok(axes.vectors)
 }
 
 /// E WᵀW (q × q) of Wᵀ (q × p) with a packed covariance in each column.

@@ -25,8 +25,8 @@ const PRECISION: f64 = 1e-15;
 pub(crate) struct Rows<'a> {
     /// The leading eigenvalues of their covariance, descending, at most p.
     pub(crate) values: &'a [f64],
-    /// Trace of the covariance.
-    pub(crate) total: f64,
+    /// What the values leave of the trace of the covariance.
+    pub(crate) left: f64,
     /// Number of rows, n.
     pub(crate) n: f64,
     /// Number of features, p.
@@ -51,10 +51,10 @@ pub(crate) struct Supported {
 impl Rows<'_> {
     /// The components that the rows support, W averaged over or most probable, in units in which no square leaves its range.
     pub(crate) fn supported(&self, averaged: bool) -> Supported {
-        let unit = power_of_two(self.total / self.p); // of variances
+        let unit = power_of_two(self.rest(0) / self.p); // of variances
         let values: Vec<f64> = self.values.iter().map(|l| l / unit).collect();
-        let (total, negligible) = (self.total / unit, self.negligible / unit);
-        let scaled = Rows { values: &values, total, negligible, ..*self };
+        let (left, negligible) = (self.left / unit, self.negligible / unit);
+        let scaled = Rows { values: &values, left, negligible, ..*self };
         let found = if averaged { scaled.averaged() } else { scaled.most_probable() };
         let times = |numbers: Vec<f64>| numbers.into_iter().map(|x| x * unit).collect();
         // μ is integrated out, so the rows count one less; a density of W has its own unit.
@@ -77,7 +77,7 @@ impl Rows<'_> {
         let candidates = (0..=self.values.len()).filter_map(|q| self.averaged_noise(q).map(|v| (q, v)));
         let bound = |(q, v): &(usize, f64)| self.bound(*q, *v);
         let best = candidates.max_by(|a, b| bound(a).total_cmp(&bound(b)));
-        let (q, v) = best.unwrap_or((0, self.n * self.total / ((self.n - 1.0) * self.p)));
+        let (q, v) = best.unwrap_or((0, self.n * self.rest(0) / ((self.n - 1.0) * self.p)));
         let lengths = self.values[..q].iter().map(|l| self.averaged_length(*l, v).unwrap_or(0.0));
         let (mut means, mut variances) = (Vec::with_capacity(q), Vec::with_capacity(q));
         for (lambda, e) in self.values.iter().zip(lengths) {
@@ -98,7 +98,7 @@ impl Rows<'_> {
             .rev()
             .filter(possible)
             .find_map(|q| self.most_probable_noise(q).map(|v| (q, v)));
-        let (q, v) = found.unwrap_or((0, self.total / self.p));
+        let (q, v) = found.unwrap_or((0, self.rest(0) / self.p));
         let length = |l: &f64| self.most_probable_length(*l, v).unwrap_or(0.0);
         let lengths: Vec<f64> = self.values[..q].iter().map(length).collect();
         let objective = self.log_posterior(&lengths, v);
@@ -107,11 +107,7 @@ impl Rows<'_> {
 
     /// Rows that lie in a plane, explained by it.
     fn plane(&self) -> Option<Supported> {
-        let mut rest = self.total;
-        let rank = self.values.iter().position(|l| {
-            rest -= l;
-            rest <= self.negligible
-        })? + 1;
+        let rank = (1..=self.values.len()).find(|q| self.rest(*q) <= self.negligible)?;
         let (lengths, variances) = (self.values[..rank].to_vec(), vec![0.0; rank]);
         // A plane of as many dimensions as there are features is none.
         ((rank as f64) < self.p).then_some(Supported {
@@ -122,16 +118,23 @@ impl Rows<'_> {
         })
     }
 
-    /// What is left beside q components.
+    /// What is left beside q components: the parts added up from the smallest, because the whole can be so much larger that
+    /// nothing of them is left in a difference.
     fn rest(&self, q: usize) -> f64 {
-        self.total - self.values[..q].iter().sum::<f64>()
+        self.values[q..].iter().rev().fold(self.left, |sum, l| sum + l)
     }
 
     /// E of a component; `None` when the noise drowns it.
     fn averaged_length(&self, lambda: f64, v: f64) -> Option<f64> {
-        let half = 0.5 * (lambda - (1.0 + self.p / self.n) * v);
-        let square = half * half - self.p / self.n * v * v;
-        (half > 0.0 && square >= 0.0).then(|| half + square.sqrt())
+        self.averaged_shortfall(lambda, v).map(|shortfall| lambda - shortfall)
+    }
+
+    /// λ − E = (1 + p/n) v + δ, where δ is the smaller root of the equation of E: small beside λ where v is.
+    fn averaged_shortfall(&self, lambda: f64, v: f64) -> Option<f64> {
+        let (taken, product) = ((1.0 + self.p / self.n) * v, self.p / self.n * v * v);
+        let half = 0.5 * (lambda - taken);
+        let square = half * half - product;
+        (half > 0.0 && square >= 0.0).then(|| taken + product / (half + square.sqrt()))
     }
 
     /// The fixed point of the noise with q components, reached from below as EM does; `None` when one of them is drowned.
@@ -140,13 +143,14 @@ impl Rows<'_> {
         let left = (p - q as f64).max(1.0);
         let mut v = (self.rest(q) / left).max(self.negligible);
         for _ in 0..STEPS {
-            let (mut sum, mut slope) = (0.0, 0.0);
+            let (mut rest, mut slope) = (self.rest(q), 0.0); // trace less Σ E
             for lambda in &self.values[..q] {
-                let e = self.averaged_length(*lambda, v)?;
-                sum += e;
+                let shortfall = self.averaged_shortfall(*lambda, v)?;
+                let e = lambda - shortfall;
+                rest += shortfall;
                 slope -= ((n + p) * e + 2.0 * p * v) / (2.0 * n * e + (n + p) * v - n * lambda);
             }
-            let next = n * (self.total - sum) / ((n - 1.0) * p);
+            let next = n * rest / ((n - 1.0) * p);
             let rate = -n * slope / ((n - 1.0) * p);
             let step = if rate < 1.0 { (next - v) / (1.0 - rate) } else { next - v };
             v = if v + step > 0.0 { v + step } else { next };
@@ -160,14 +164,17 @@ impl Rows<'_> {
     /// The bound on the log evidence with the first q components and noise v.
     fn bound(&self, q: usize, v: f64) -> f64 {
         let (n, p) = (self.n, self.p);
-        let gain = |lambda: &f64| {
+        // n (x − ln(1 + x)) − p ln(1 + n x / p) of each component, its n x taken from what the noise has to explain.
+        let price = |lambda: &f64| {
             let x = self.averaged_length(*lambda, v).unwrap_or(0.0) / v;
-            0.5 * (n * (x - x.ln_1p()) - p * (n * x / p).ln_1p())
+            0.5 * (n * x.ln_1p() + p * (n * x / p).ln_1p())
         };
-        let noise = -0.5 * n * (p * (TAU.ln() + v.ln()) + self.total / v);
+        let shortfall = |lambda: &f64| self.averaged_shortfall(*lambda, v).unwrap_or(*lambda);
+        let rest = self.values[..q].iter().rev().fold(self.rest(q), |sum, l| sum + shortfall(l));
+        let noise = -0.5 * n * (p * (TAU.ln() + v.ln()) + rest / v);
         let mean = 0.5 * p * (TAU * v / n).ln();
         let c = 0.5 * n * p;
-        noise + mean + c + ln_gamma(c) - c * c.ln() + self.values[..q].iter().map(gain).sum::<f64>()
+        noise + mean + c + ln_gamma(c) - c * c.ln() - self.values[..q].iter().map(price).sum::<f64>()
     }
 
     /// u of a component; `None` when the prior drives it out.

@@ -1,9 +1,11 @@
 //! The centred matrix itself decomposed: small variances keep their relative accuracy, at the price of a copy.
 
 use super::Components;
+use super::resolution::{Judged, of_rows};
 use crate::data::Table;
 use crate::error::{Error, Result};
 use crate::evidence::center_of;
+use crate::linalg::negligible;
 use crate::linalg::{Mat, MatRef, power_of_two, right_singular};
 use crate::model::{RawSpectrum, Spectrum};
 
@@ -23,13 +25,20 @@ pub(crate) fn solve(table: &Table<'_>, components: Components) -> Result<Spectru
     if !total_variance.is_finite() {
         return Err(Error::Scale);
     }
-    let q = components.resolve(rows, p, &eigenvalues)?;
-    let vectors = vectors.subcols(0, q).to_owned();
-    Spectrum::new(RawSpectrum::new(mean, (eigenvalues, vectors), total_variance, (rows, weight)))
+    let q = components.resolve(rows, p, &eigenvalues, negligible(rows, p, eigenvalues[0]))?;
+    let judged = Judged { values: &eigenvalues, total: total_variance, rows, features: p };
+    let variances = || centred.col_iter().map(|c| c.squared_norm_l2() * square).collect();
+    let own_scale = judged.drowned(components, q, variances);
+    let found = match own_scale {
+        true => of_rows(centred.as_ref(), components, (rows, 1.0 / square))?,
+        false => (eigenvalues, vectors.subcols(0, q).to_owned()),
+    };
+    let raw = RawSpectrum::new(mean, found, total_variance, (rows, weight));
+    Spectrum::new(RawSpectrum { own_scale, ..raw })
 }
 
 /// √w (x − m) (n × p).
-fn centre(view: MatRef<'_, f64>, mean: &[f64], weights: Option<&[f64]>) -> Mat<f64> {
+pub(super) fn centre(view: MatRef<'_, f64>, mean: &[f64], weights: Option<&[f64]>) -> Mat<f64> {
     let root: Vec<f64> = (0..view.nrows()).map(|i| weights.map_or(1.0, |w| w[i].sqrt())).collect();
     Mat::from_fn(view.nrows(), view.ncols(), |i, j| {
         if root[i] == 0.0 { 0.0 } else { (view[(i, j)] - mean[j]) * root[i] }

@@ -7,7 +7,7 @@ use crate::control::Control;
 use crate::data::RowSource;
 use crate::error::{Error, Result};
 use crate::evidence::{AvailableCases, Census, Found, LatentParameters, Margins, Pairwise, Survey, gather};
-use crate::model::{Spectrum, negligible};
+use crate::model::Spectrum;
 
 /// Features for which the covariance of all pairs is worth its time and memory.
 pub(super) const PAIRWISE_FEATURES: usize = 1000;
@@ -72,10 +72,7 @@ pub(super) struct Begin {
 impl Begin {
     /// Variance, in units of the parameters, below which noise is rounding.
     pub(super) fn floor(&self) -> f64 {
-        let p = self.parameters.n_features();
-        let largest =
-            self.parameters.loadings_transposed().squared_norm_l2() + self.parameters.noise() * p as f64;
-        negligible(self.census.rows(), p, largest)
+        self.parameters.rounding(self.census.rows())
     }
 }
 

@@ -15,7 +15,7 @@ use crate::evidence::{
     Accumulator, Census, Found, Latent, LatentParameters, Moments, Pairwise, Survey, gather,
 };
 use crate::linalg::power_of_two;
-use crate::model::{LinearGaussian, Spectrum, negligible};
+use crate::model::{LinearGaussian, Spectrum};
 
 /// What batches of rows have said so far.
 ///
@@ -177,8 +177,7 @@ impl<M: FromSpectrum> Spectral<M> {
         let started = Instant::now();
         let parameters = latent.parameters();
         let (p, q, rows) = (parameters.n_features(), parameters.n_latent(), seen.rows());
-        let largest = parameters.loadings_transposed().squared_norm_l2() + parameters.noise() * p as f64;
-        let noiseless = parameters.noise() <= negligible(rows, p, largest);
+        let noiseless = parameters.noise() <= parameters.rounding(rows);
         let noise = if noiseless { 0.0 } else { parameters.noise_variance(0) };
         let w = parameters.loadings();
         let count = (rows, seen.weight());

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::incomplete::{Begin, Incomplete};
 use super::{Fit, Holes, Plan, Report, Request, Solver, choose, with_threads};
+use crate::algorithm::resolution::lost_in_passes;
 use crate::algorithm::{Components, Journey, Stop, dual, eigen, krylov, svd};
 use crate::control::Control;
 use crate::data::{RowSource, Rows};
@@ -261,13 +262,28 @@ impl<M> Spectral<M> {
                 let (seed, tolerance, max_iterations) = (self.seed, self.tolerance, self.max_iterations);
                 let options = krylov::Options { seed, tolerance, max_iterations };
                 let (spectrum, journey) = krylov::solve(source, q, options, control)?;
-                Ok(Solved { journey: Some(journey), ..Solved::new(plan, spectrum) })
+                match lost_in_passes(&spectrum, source, control)? {
+                    Some(lost) => self.solve_scales(lost, source, control),
+                    None => Ok(Solved { journey: Some(journey), ..Solved::new(plan, spectrum) }),
+                }
             }
             _ => {
                 let p = source.n_features();
                 self.solve_moments(plan, gather(source, || Moments::empty(p), control)?, source, control)
             }
         }
+    }
+
+    /// Features of very different scales, which passes cannot tell: the covariance can, where there is memory for it.
+    fn solve_scales(&self, lost: Error, source: &dyn RowSource, control: &Control<'_>) -> Result<Solved> {
+        let plan = choose(Solver::Eigen, &self.request(source))?;
+        if plan.memory > self.memory {
+            return Err(lost);
+        }
+        let reason = "features differ by orders of magnitude: the covariance keeps each to its own scale";
+        let p = source.n_features();
+        let moments = gather(source, || Moments::empty_double(p), control)?;
+        self.solve_moments(Plan { reason: reason.into(), ..plan }, moments, source, control)
     }
 
     /// After one pass; a second one in double precision when products in single are too coarse for the noise that is there.

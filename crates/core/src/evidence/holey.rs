@@ -33,6 +33,19 @@ impl FeatureLoadings {
     }
 }
 
+/// What is subtracted from cells: a mean and, where there is one, what rounding has taken off it.
+#[derive(Clone, Copy)]
+pub(crate) struct Mean<'a> {
+    pub(crate) value: &'a [f64],
+    pub(crate) rest: Option<&'a [f64]>,
+}
+
+impl<'a> From<&'a [f64]> for Mean<'a> {
+    fn from(value: &'a [f64]) -> Self {
+        Self { value, rest: None }
+    }
+}
+
 /// Some rows with holes; those that have the same features share a pattern.
 pub(crate) trait HoleyRows {
     /// The pattern of each row.

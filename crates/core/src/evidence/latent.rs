@@ -16,7 +16,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Accumulator;
-use super::holey::HoleyRows;
+use super::holey::{HoleyRows, Mean};
 use super::listed::ListedRows;
 use super::masked::for_each_masked;
 use super::moments::check_features;
@@ -122,7 +122,8 @@ impl Latent {
         let parameters = Arc::clone(&self.parameters);
         let factor: Vec<f64> = (0..parameters.n_features()).map(|j| 1.0 / parameters.units.of(j)).collect();
         let rows = (0..view.nrows()).filter(|i| weights.is_none_or(|w| w[*i] > 0.0));
-        for_each_masked(view, rows, &parameters.mean, &factor, |block| {
+        let mean = Mean { value: &parameters.mean, rest: Some(&parameters.mean_rest) };
+        for_each_masked(view, rows, mean, &factor, |block| {
             self.add(&parameters, block, &weights_of(weights, &block.rows));
             Ok(())
         })
@@ -134,7 +135,8 @@ impl Latent {
         let counts = |i: &usize| !cells.row(*i).0.is_empty() && weights.is_none_or(|w| w[*i] > 0.0);
         let counted: Vec<usize> = (0..cells.shape().0).filter(counts).collect();
         for part in counted.chunks(LANES) {
-            let rows = ListedRows::new(cells, part.iter().copied(), &parameters.mean, &root);
+            let mean = Mean { value: &parameters.mean, rest: Some(&parameters.mean_rest) };
+            let rows = ListedRows::new(cells, part.iter().copied(), mean, &root);
             self.add(&parameters, &rows, &weights_of(weights, part));
         }
     }

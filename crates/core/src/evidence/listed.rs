@@ -3,7 +3,7 @@
 //! Each row is added up by itself and in the order of its features, so that answers do not depend, to the last bit, on
 //! which rows stand beside it.
 
-use super::holey::{FeatureLoadings, HoleyRows};
+use super::holey::{FeatureLoadings, HoleyRows, Mean};
 use crate::data::ObservedRows;
 use crate::linalg::{Mat, MatRef, packed, packed_len};
 
@@ -22,7 +22,7 @@ impl<'a> ListedRows<'a> {
     pub(crate) fn new(
         cells: ObservedRows<'a>,
         rows: impl Iterator<Item = usize> + Clone,
-        mean: &[f64],
+        mean: Mean<'_>,
         root: &[f64],
     ) -> Self {
         let columns: Vec<&[u32]> = rows.clone().map(|r| cells.row(r).0).collect();
@@ -31,7 +31,8 @@ impl<'a> ListedRows<'a> {
         let (mut starts, mut e) = (vec![0], Vec::new());
         for r in rows {
             let (columns, values) = cells.row(r);
-            let scaled = |(j, x): (&u32, &f64)| (x - mean[*j as usize]) / root[*j as usize];
+            let centred = |j: usize, x: f64| x - mean.value[j] - mean.rest.map_or(0.0, |rest| rest[j]);
+            let scaled = |(j, x): (&u32, &f64)| centred(*j as usize, *x) / root[*j as usize];
             e.extend(columns.iter().zip(values).map(scaled));
             starts.push(e.len());
         }

@@ -3,7 +3,7 @@
 //! Everything that differs between rows with holes is then a product with the mask. Rows that miss the same cells are put
 //! side by side, so that they share a column of the mask and whatever is made from it.
 
-use super::holey::{FeatureLoadings, HoleyRows};
+use super::holey::{FeatureLoadings, HoleyRows, Mean};
 use crate::data::Real;
 use crate::linalg::{Mat, MatRef, add_product, clean_zeros, packed, packed_len, set_product};
 
@@ -45,7 +45,8 @@ impl MaskedBlock {
         columns.sort_by_key(|i| (patterns[*i].key, *i));
         let mut block = Self::new(p, columns.len());
         let (mean, factor) = (vec![0.0; p], vec![1.0; p]);
-        columns.iter().for_each(|i| block.push(*i, deviations.col_as_slice(*i), &mean, &factor));
+        let mean = Mean::from(&mean[..]);
+        columns.iter().for_each(|i| block.push(*i, deviations.col_as_slice(*i), mean, &factor));
         block
     }
 
@@ -65,13 +66,16 @@ impl MaskedBlock {
         self.observed.clear();
     }
 
-    fn push<T: Real>(&mut self, row: usize, cells: &[T], mean: &[f64], factor: &[f64]) {
+    fn push<T: Real>(&mut self, row: usize, cells: &[T], mean: Mean<'_>, factor: &[f64]) {
         let (at, next) = (self.rows.len(), self.observed.len());
         let deviations = self.deviations.col_as_slice_mut(at);
         let (before, mask) = self.mask.as_mut().split_at_col_mut(next);
         let Some(mask) = mask.col_mut(0).try_as_col_major_mut() else { return }; // columns of a matrix are
         let mask = mask.as_slice_mut();
-        pulp::Arch::new().dispatch(|| fill(deviations, mask, cells, mean, factor));
+        pulp::Arch::new().dispatch(|| match mean.rest {
+            Some(rest) => fill_exactly(deviations, mask, cells, (mean.value, rest), factor),
+            None => fill(deviations, mask, cells, mean.value, factor),
+        });
         let same = |last: MatRef<'_, f64>| last.col(last.ncols() - 1).iter().zip(&*mask).all(|(a, b)| a == b);
         if next == 0 || !same(before.as_ref()) {
             let count = mask.iter().filter(|m| **m > 0.0).count();
@@ -90,6 +94,25 @@ fn fill<T: Real>(deviations: &mut [f64], mask: &mut [f64], cells: &[T], mean: &[
         let hole = x.is_nan();
         *d = if hole { 0.0 } else { (x - mean) * factor };
         *m = if hole { 0.0 } else { 1.0 };
+    }
+}
+
+/// The same with the part of the mean that rounding has taken off it.
+#[inline(always)]
+fn fill_exactly<T: Real>(
+    deviations: &mut [f64],
+    mask: &mut [f64],
+    cells: &[T],
+    (mean, rest): (&[f64], &[f64]),
+    factor: &[f64],
+) {
+    let out = deviations.iter_mut().zip(mask);
+    let means = mean.iter().zip(rest).zip(factor);
+    for ((d, m), (x, ((mean, rest), factor))) in out.zip(cells.iter().zip(means)) {
+        let x = x.to_f64();
+        let missing = x.is_nan();
+        *d = if missing { 0.0 } else { (x - mean - rest) * factor };
+        *m = if missing { 0.0 } else { 1.0 };
     }
 }
 
@@ -191,7 +214,7 @@ fn masked_rest(fitted: &mut [f64], e: &[f64], mask: &[f64], scale: Option<&[f64]
 pub(crate) fn for_each_masked<T: Real, E>(
     view: MatRef<'_, T>,
     rows: impl Iterator<Item = usize>,
-    mean: &[f64],
+    mean: Mean<'_>,
     factor: &[f64],
     mut f: impl FnMut(&MaskedBlock) -> Result<(), E>,
 ) -> Result<(), E> {
@@ -325,7 +348,7 @@ mod tests {
         let x = rows();
         let (mean, factor) = (vec![1.0; 70], vec![2.0; 70]);
         let mut seen = vec![0; 40];
-        for_each_masked::<_, ()>(x.as_ref(), 0..40, &mean, &factor, |block| {
+        for_each_masked::<_, ()>(x.as_ref(), 0..40, mean[..].into(), &factor, |block| {
             assert_eq!(block.observed.len(), 4); // complete, two kinds of holes, both
             for (at, &i) in block.rows.iter().enumerate() {
                 seen[i] += 1;

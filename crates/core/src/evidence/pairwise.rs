@@ -157,7 +157,7 @@ impl Pairs {
         let counted = (0..view.nrows()).filter(|i| weights.is_none_or(|w| w[*i] > 0.0));
         let (shift, ones) = (pairs.shift.clone(), vec![1.0; view.ncols()]);
         let done: Result<(), std::convert::Infallible> =
-            for_each_masked(view, counted, &shift, &ones, |block| {
+            for_each_masked(view, counted, shift[..].into(), &ones, |block| {
                 pairs.add_block(block, weights);
                 Ok(())
             });

@@ -2,15 +2,22 @@
 
 use super::holey::FeatureLoadings;
 use crate::error::{Error, Result};
-use crate::linalg::{Mat, MatRef, packed, packed_len};
+use crate::linalg::{
+    Mat, MatRef, comparable, complete_basis, graded_right_singular, nearest_places, negligible, packed,
+    packed_len, product,
+};
+
+/// How many times the squared scale of the smallest feature the others count where features differ by orders of magnitude.
+const SMALL_FEATURES: f64 = 100.0;
 
 /// The parameters that evidence is collected for: μ, W and the variance of the noise, one for all features (PPCA) or one for
 /// each (factor analysis). Where W and μ are uncertain, they are the means, with a covariance for each feature.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LatentParameters {
     pub(super) mean: Vec<f64>,
+    pub(super) mean_rest: Vec<f64>, // what rounding has taken off the mean: μ = mean + mean_rest
     pub(super) loadings: FeatureLoadings, // in units
-    pub(super) noise: f64,                // in units
+    pub(super) noise: f64,          // in units
     pub(super) units: Units,
     pub(super) spread: Option<Mat<f64>>, // covariance of (wⱼ, μⱼ) in units, packed ((q+1)(q+2)/2 × p)
 }
@@ -61,14 +68,68 @@ impl LatentParameters {
     /// One noise for all, with cells, loadings Wᵀ (q × p) and √noise in multiples of a unit, so that squares stay in range; the mean
     /// is not.
     pub(crate) fn in_units(mean: Vec<f64>, loadings: &Mat<f64>, noise: f64, unit: f64) -> Self {
-        let units = Units::Common(unit);
-        Self { mean, loadings: FeatureLoadings::new(loadings), noise, units, spread: None }
+        Self::of(mean, loadings, noise, Units::Common(unit))
     }
 
     /// A noise for each feature, of the given deviations, and loadings Wᵀ (q × p) in multiples of those.
     pub(crate) fn in_noise(mean: Vec<f64>, loadings: &Mat<f64>, deviations: Vec<f64>) -> Self {
-        let units = Units::OfNoise(deviations);
-        Self { mean, loadings: FeatureLoadings::new(loadings), noise: 1.0, units, spread: None }
+        Self::of(mean, loadings, 1.0, Units::OfNoise(deviations))
+    }
+
+    fn of(mean: Vec<f64>, loadings: &Mat<f64>, noise: f64, units: Units) -> Self {
+        let (loadings, mean_rest) = (FeatureLoadings::new(loadings), vec![0.0; mean.len()]);
+        Self { mean, mean_rest, loadings, noise, units, spread: None }
+    }
+
+    /// The same with what rounding has taken off the mean.
+    pub(crate) fn with_mean_rest(self, mean_rest: Vec<f64>) -> Self {
+        Self { mean_rest, ..self }
+    }
+
+    /// The same with means that are so much larger, kept to the last bit: beside a mean of 1e15 the steps of an iteration
+    /// are below its rounding.
+    pub(crate) fn moved(mut self, steps: &[f64], from: &Self) -> Self {
+        for (j, step) in steps.iter().enumerate() {
+            let (mean, rest) = exact_sum(from.mean[j], from.mean_rest[j] + step);
+            (self.mean[j], self.mean_rest[j]) = (mean, rest);
+        }
+        self
+    }
+
+    /// Whether features differ so much in scale that the large ones would drown the small in sums over both.
+    pub(crate) fn graded(&self) -> bool {
+        !comparable(&self.squared_scales())
+    }
+
+    /// ‖wⱼ‖² + σ² of each feature, in units.
+    pub(crate) fn squared_scales(&self) -> Vec<f64> {
+        self.loadings.a.col_iter().map(|w| w.squared_norm_l2() + self.noise).collect()
+    }
+
+    /// The variance, in units, below which noise is rounding in sums over so many rows.
+    pub(crate) fn rounding(&self, rows: usize) -> f64 {
+        let scales = self.squared_scales();
+        let least = scales.iter().copied().fold(f64::INFINITY, f64::min);
+        // Where scales differ by orders of magnitude the noise of the small features counts.
+        let most = if self.graded() { SMALL_FEATURES * least } else { f64::INFINITY };
+        negligible(rows, scales.len(), scales.iter().map(|s| s.min(most)).sum())
+    }
+
+    /// The same model, with z turned so that W Wᵀ has its principal axes along the latent variables.
+    ///
+    /// A feature of large scale then has a loading on few of them, and in sums such as Σ wⱼwⱼᵀ over the features of a row
+    /// the others keep their digits. Each axis takes the place where it turns least, so that iterates stay comparable.
+    pub(crate) fn along_axes(&self) -> Self {
+        let w = &self.loadings.a;
+        let mut axes = graded_right_singular(w.transpose(), f64::EPSILON.powi(2));
+        let rank = axes.values.iter().filter(|v| **v > 0.0).count();
+        complete_basis(&mut axes.vectors, rank);
+        let turn = nearest_places(axes.vectors.as_ref());
+        Self {
+            loadings: FeatureLoadings::new(&product(turn.as_ref(), w.as_ref())),
+            spread: None,
+            ..self.clone()
+        }
     }
 
     /// The same with the first q components only.
@@ -132,6 +193,11 @@ impl LatentParameters {
         &self.mean
     }
 
+    /// What rounding has taken off μ.
+    pub(crate) fn mean_rest(&self) -> &[f64] {
+        &self.mean_rest
+    }
+
     /// Wᵀ (q × p), in units.
     pub(crate) fn loadings_transposed(&self) -> MatRef<'_, f64> {
         self.loadings.a.as_ref()
@@ -156,6 +222,13 @@ impl LatentParameters {
     pub(crate) fn units(&self) -> &Units {
         &self.units
     }
+}
+
+/// a + b as a rounded sum and what rounding has taken off it (Knuth).
+fn exact_sum(a: f64, b: f64) -> (f64, f64) {
+    let sum = a + b;
+    let part = sum - a;
+    (sum, (a - (sum - part)) + (b - part))
 }
 
 fn check(mean: &[f64], loadings: MatRef<'_, f64>, noises: &[f64]) -> Result<()> {

@@ -48,6 +48,23 @@ pub(crate) fn complete_basis(vectors: &mut Mat<f64>, rank: usize) {
     }
 }
 
+/// The transpose of an orthogonal matrix (q × q), its rows ordered and signed so that it is as near to I as choosing the
+/// nearest axis for one place after the other makes it.
+pub(crate) fn nearest_places(vectors: MatRef<'_, f64>) -> Mat<f64> {
+    let q = vectors.nrows();
+    let mut left: Vec<usize> = (0..q).collect();
+    let mut ordered = Mat::zeros(q, q);
+    for i in 0..q {
+        let nearest = |k: &usize| vectors[(i, left[*k])].abs();
+        let place = (0..left.len()).max_by(|a, b| nearest(a).total_cmp(&nearest(b)));
+        let Some(place) = place else { break };
+        let k = left.remove(place);
+        let sign = if vectors[(i, k)] < 0.0 { -1.0 } else { 1.0 };
+        (0..q).for_each(|j| ordered[(i, j)] = sign * vectors[(j, k)]);
+    }
+    ordered
+}
+
 /// Makes column `j` orthogonal to the columns before it and of unit length (Gram–Schmidt, twice).
 ///
 /// A column of which only rounding is left becomes zero, and the answer is `false`.

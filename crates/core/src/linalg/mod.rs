@@ -6,6 +6,7 @@
 mod basis;
 mod cholesky;
 mod eigen;
+mod graded;
 mod krylov;
 mod lanes;
 mod latent;
@@ -16,7 +17,8 @@ use faer::linalg::matmul::triangular::{BlockStructure, matmul as triangular_matm
 use faer::{Accum, Par};
 
 pub(crate) use basis::{
-    complete_basis, leading_entry, orthonormal_columns, orthonormality_error, standard_signs, unit_columns,
+    complete_basis, leading_entry, nearest_places, orthonormal_columns, orthonormality_error, standard_signs,
+    unit_columns,
 };
 pub(crate) use cholesky::Cholesky;
 pub use eigen::Eigen;
@@ -24,6 +26,7 @@ pub(crate) use eigen::{symmetric_eigen, symmetric_eigenvalues};
 pub(crate) use faer::ColRef;
 pub(crate) use faer::traits::RealField;
 pub use faer::{Mat, MatMut, MatRef};
+pub(crate) use graded::{graded_columns, graded_eigen, graded_right_singular};
 pub(crate) use krylov::{BlockKrylov, leading_eigen};
 pub(crate) use lanes::{Lanes, packed, packed_len, pair_products};
 pub(crate) use latent::LatentFactor;
@@ -32,6 +35,8 @@ pub(crate) use svd::right_singular;
 
 /// Tasks into which whole-matrix work is split, whatever the number of threads.
 const TASKS: usize = 8;
+/// Largest ratio of squared scales that sums and decompositions over all features can hold.
+const COMPARABLE: f64 = 1e6;
 
 /// How whole-matrix work is split: the same on every machine.
 pub(crate) fn split(work: usize) -> Par {
@@ -93,6 +98,20 @@ pub(crate) fn power_of_two(x: f64) -> f64 {
     #[allow(clippy::cast_possible_truncation, reason = "exponents of doubles are small")]
     let exponent = (x.log2().floor() as i32).clamp(-1000, 1000);
     2f64.powi(exponent)
+}
+
+/// Below this, an eigenvalue of a covariance of such a shape is rounding.
+///
+/// The decomposition errs by p·ε; sums over n rows err by about √n·ε, because rounding goes either way. A bound that
+/// grew with n itself would take a noise of 1e-12 of the signal for 0 as soon as there are 5000 rows.
+pub(crate) fn negligible(rows: usize, features: usize, largest: f64) -> f64 {
+    2.0 * (features as f64 + (rows as f64).sqrt()) * f64::EPSILON * largest
+}
+
+/// Whether squared scales, those of 0 aside, are so near each other that one plain decomposition can hold all of them.
+pub(crate) fn comparable(squares: &[f64]) -> bool {
+    let positive = || squares.iter().copied().filter(|v| *v > 0.0);
+    positive().fold(0.0, f64::max) <= COMPARABLE * positive().fold(f64::INFINITY, f64::min)
 }
 
 /// Largest magnitude in the lower triangle.

@@ -22,5 +22,5 @@ pub use linear_gaussian::{LinearGaussian, Noise};
 pub use predictive::{Predictive, Uncertainty};
 pub use principal_components::PrincipalComponents;
 pub use questions::{LatentCovariance, Outliers, Posterior, Reconstruction};
+pub(crate) use spectrum::RawSpectrum;
 pub use spectrum::Spectrum;
-pub(crate) use spectrum::{RawSpectrum, negligible};

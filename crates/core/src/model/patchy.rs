@@ -47,7 +47,7 @@ impl Features {
 
     /// Listed rows as scaled deviations.
     pub(super) fn listed<'a>(&self, cells: ObservedRows<'a>, rows: &[Listed]) -> ListedRows<'a> {
-        ListedRows::new(cells, rows.iter().map(|r| r.at), &self.mean, &self.root)
+        ListedRows::new(cells, rows.iter().map(|r| r.at), self.mean[..].into(), &self.root)
     }
 
     /// Whether there are features, and the Cholesky factor of s I + AᵀA over them is as good as it can be.

@@ -1,7 +1,10 @@
 //! The leading eigenvalues and directions of a covariance: what every closed-form solver returns.
 
 use crate::error::{Error, Result};
-use crate::linalg::{Mat, MatRef, complete_basis, right_singular, standard_signs};
+use crate::linalg::{
+    Eigen, Mat, MatRef, comparable, complete_basis, graded_columns, negligible, right_singular,
+    standard_signs,
+};
 use crate::model::{LinearGaussian, Noise, PrincipalComponents};
 
 /// Eigenvalues λ (divisor n, descending), the leading directions u and the total variance of weighted rows.
@@ -17,6 +20,7 @@ pub struct Spectrum {
     weight: f64,
     distortion: Option<f64>,     // when measured on the rows themselves
     log_likelihood: Option<f64>, // when the rows have holes
+    own_scale: bool,             // whether each eigenvalue is known to its own scale
 }
 
 /// What a solver has found, before conventions are applied.
@@ -33,6 +37,8 @@ pub(crate) struct RawSpectrum {
     pub(crate) distortion: Option<f64>,
     /// Of the observed cells, when there are holes: no closed form has it.
     pub(crate) log_likelihood: Option<f64>,
+    /// Whether each eigenvalue is known to its own scale, and those that are not there are exactly 0.
+    pub(crate) own_scale: bool,
 }
 
 impl RawSpectrum {
@@ -44,7 +50,18 @@ impl RawSpectrum {
         (rows, weight): (usize, f64),
     ) -> Self {
         let (distortion, log_likelihood) = (None, None);
-        Self { mean, eigenvalues, vectors, total_variance, rows, weight, distortion, log_likelihood }
+        let own_scale = false;
+        Self {
+            mean,
+            eigenvalues,
+            vectors,
+            total_variance,
+            rows,
+            weight,
+            distortion,
+            log_likelihood,
+            own_scale,
+        }
     }
 }
 
@@ -53,16 +70,27 @@ impl Spectrum {
     /// eigenvalue 0 completed in one fixed way, the largest entry of each direction positive.
     pub(crate) fn new(raw: RawSpectrum) -> Result<Self> {
         let RawSpectrum { mean, mut eigenvalues, mut vectors, total_variance, rows, weight, .. } = raw;
-        let (distortion, log_likelihood) = (raw.distortion, raw.log_likelihood);
+        let (distortion, log_likelihood, own_scale) = (raw.distortion, raw.log_likelihood, raw.own_scale);
         check_variance(rows, total_variance)?;
         let p = mean.len();
         eigenvalues.truncate(p.min(rows - 1));
-        let floor = negligible(rows, p, eigenvalues.first().copied().unwrap_or(total_variance));
+        let largest = eigenvalues.first().copied().unwrap_or(total_variance);
+        let floor = if own_scale { 0.0 } else { negligible(rows, p, largest) };
         eigenvalues.iter_mut().filter(|v| **v <= floor).for_each(|v| *v = 0.0);
         let rank = eigenvalues.iter().take(vectors.ncols()).filter(|v| **v > 0.0).count();
         complete_basis(&mut vectors, rank);
         standard_signs(&mut vectors);
-        Ok(Self { mean, eigenvalues, vectors, total_variance, rows, weight, distortion, log_likelihood })
+        Ok(Self {
+            mean,
+            eigenvalues,
+            vectors,
+            total_variance,
+            rows,
+            weight,
+            distortion,
+            log_likelihood,
+            own_scale,
+        })
     }
 
     /// The spectrum of the covariance W Wᵀ + σ²I that a fit with holes has found, with the log-likelihood of the observed
@@ -74,9 +102,9 @@ impl Spectrum {
         (rows, weight): (usize, f64),
         log_likelihood: f64,
     ) -> Result<Self> {
-        let (values, vectors) = right_singular(loadings.transpose())?;
-        let eigenvalues: Vec<f64> = values.iter().map(|s| s * s + noise).collect();
-        let distortion = noise * (mean.len() - values.len()) as f64;
+        let (squares, vectors) = principal_axes(loadings, noise)?;
+        let eigenvalues: Vec<f64> = squares.iter().map(|s| s + noise).collect();
+        let distortion = noise * (mean.len() - squares.len()) as f64;
         let total_variance = eigenvalues.iter().sum::<f64>() + distortion;
         Self::new(RawSpectrum {
             mean,
@@ -87,6 +115,7 @@ impl Spectrum {
             weight,
             distortion: Some(distortion),
             log_likelihood: Some(log_likelihood),
+            own_scale: true,
         })
     }
 
@@ -159,7 +188,12 @@ impl Spectrum {
             None if self.is_whole() => self.eigenvalues[q..].iter().sum(),
             None => self.total_variance - self.eigenvalues[..q].iter().sum::<f64>(),
         };
-        if rest <= negligible(self.rows, self.n_features(), self.total_variance) { 0.0 } else { rest }
+        if rest <= self.rounding() { 0.0 } else { rest }
+    }
+
+    /// A sum of variances up to this is rounding.
+    pub(crate) fn rounding(&self) -> f64 {
+        if self.own_scale { 0.0 } else { negligible(self.rows, self.n_features(), self.total_variance) }
     }
 
     /// The maximum-likelihood noise variance, $\sigma^2 = J / (p - q)$ \[TB99, eq. 8\]; 0 when q = p.
@@ -214,12 +248,15 @@ impl Spectrum {
     }
 }
 
-/// Below this, an eigenvalue of a covariance of such a shape is rounding.
-///
-/// The decomposition errs by p·ε; sums over n rows err by about √n·ε, because rounding goes either way. A bound that
-/// grew with n itself would take a noise of 1e-12 of the signal for 0 as soon as there are 5000 rows.
-pub(crate) fn negligible(rows: usize, features: usize, largest: f64) -> f64 {
-    2.0 * (features as f64 + (rows as f64).sqrt()) * f64::EPSILON * largest
+/// Squared lengths and directions (p × q) of the principal axes of W Wᵀ, each to the scale of its own features.
+fn principal_axes(loadings: MatRef<'_, f64>, noise: f64) -> Result<(Vec<f64>, Mat<f64>)> {
+    let scales: Vec<f64> = loadings.row_iter().map(|w| w.squared_norm_l2() + noise).collect();
+    if comparable(&scales) {
+        let (values, vectors) = right_singular(loadings.transpose())?;
+        return Ok((values.iter().map(|s| s * s).collect(), vectors));
+    }
+    let Eigen { values, vectors } = graded_columns(loadings);
+    Ok((values, vectors))
 }
 
 fn check_variance(rows: usize, total: f64) -> Result<()> {

@@ -140,6 +140,7 @@ impl Portable for Latent {
         };
         let mut tensors = BTreeMap::from([
             ("mean", Tensor::vector(parameters.mean())),
+            ("mean_rest", Tensor::vector(parameters.mean_rest())),
             ("loadings", Tensor::matrix(&parameters.loadings_transposed().to_owned())),
             ("second", Tensor::matrix(&self.second)),
             ("cross", Tensor::matrix(&self.cross)),
@@ -164,13 +165,16 @@ impl Portable for Latent {
         let positive = units.iter().chain([&noise]).all(|x| *x > 0.0 && x.is_finite());
         let fits = loadings.ncols() == mean.len() && features.len() == mean.len();
         let own = unit.is_some() || units.len() == mean.len();
-        if !fits || !own || !positive || !finite(&loadings) || !mean.iter().all(|m| m.is_finite()) {
+        let rest = if file.has("mean_rest") { file.vector("mean_rest")? } else { vec![0.0; mean.len()] };
+        let means = rest.len() == mean.len() && mean.iter().chain(&rest).all(|m| m.is_finite());
+        if !fits || !own || !positive || !finite(&loadings) || !means {
             return Err(Error::Format("parameters that no model can have".into()));
         }
         let parameters = match unit {
             Some(unit) => LatentParameters::in_units(mean, &loadings, noise, unit),
             None => LatentParameters::in_noise(mean, &loadings, units),
         };
+        let parameters = parameters.with_mean_rest(rest);
         let (second, cross, squares) =
             (file.matrix("second")?, file.matrix("cross")?, file.vector("squares")?);
         let evidence = Self::from_parts(Arc::new(parameters), second, cross, squares, totals)?;

@@ -8,8 +8,8 @@ use super::table::{Absent, Choice, Line, Selection, recommend};
 use super::{Select, minka, parallel, threshold};
 use crate::error::{Error, Result};
 use crate::evidence::Moments;
+use crate::linalg::negligible;
 use crate::linalg::symmetric_eigenvalues;
-use crate::model::negligible;
 
 /// All that the table is made of.
 pub(super) struct Complete {

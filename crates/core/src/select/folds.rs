@@ -9,8 +9,8 @@ use super::information::Eigenvalues;
 use crate::data::Chunk;
 use crate::error::Result;
 use crate::evidence::{Accumulator, Moments};
+use crate::linalg::negligible;
 use crate::linalg::{Mat, product, symmetric_eigen};
-use crate::model::negligible;
 
 /// Moments of rows that were dealt to folds by a fixed shuffle: which fold a row is in depends on its number and the seed alone.
 #[derive(Debug, Clone)]

@@ -28,6 +28,7 @@ mod online;
 mod persist;
 mod ppca_errors;
 mod rotate;
+mod scales;
 mod select;
 mod select_holes;
 mod threads;

@@ -18,7 +18,7 @@ use crate::data::{RowSource, Rows};
 use crate::error::{Error, Result};
 use crate::evidence::{LatentParameters, Moments};
 use crate::linalg::{Mat, packed, packed_len, power_of_two};
-use crate::model::{Predictive, Spectrum, Uncertainty, negligible};
+use crate::model::{Predictive, Spectrum, Uncertainty};
 use stages::{Given, Stages};
 use stand_in::StandIn;
 
@@ -134,8 +134,8 @@ impl BayesianPca {
         with_threads(self.options.threads, || {
             let fit = match self.options.look_at(source, control)? {
                 Looked::Complete(mut solved) => {
-                    let moments =
-                        solved.moments.take().filter(|moments| moments.n_features() <= MOST_STANDING);
+                    let moments = solved.moments.take();
+                    let moments = moments.filter(|m| m.n_features() <= MOST_STANDING && StandIn::fits(m));
                     let known = moments.as_ref().map_or(Known::Rows(source), Known::Moments);
                     self.complete(solved, known, control)
                 }
@@ -186,10 +186,10 @@ impl BayesianPca {
         }
         let rows = relevance::Rows {
             values: &spectrum.eigenvalues()[..allowed],
-            total: spectrum.total_variance(),
+            left: spectrum.distortion(),
             n,
             p: p as f64,
-            negligible: negligible(spectrum.rows(), p, spectrum.total_variance()),
+            negligible: spectrum.rounding(),
         };
         let found = rows.supported(averaged);
         match known {
@@ -235,10 +235,9 @@ impl BayesianPca {
             false => (self.options.tolerance.unwrap_or(TOLERANCE), self.options.max_iterations),
         };
         let start = supported_start(&spectrum, found);
-        let square = start.units().of(0).powi(2);
         let mut stages = Stages {
             prior: Prior::Averaged { least: total / p as f64 / n },
-            floor: negligible(spectrum.rows(), p, total) / square,
+            floor: start.rounding(spectrum.rows()),
             max_iterations,
             given,
             control,
@@ -311,13 +310,12 @@ impl BayesianPca {
             return start.clone();
         }
         let values: Vec<f64> = Prior::lengths(start).iter().map(|l| l + start.noise()).collect();
-        let total = values.iter().sum::<f64>() + (p - q) as f64 * start.noise();
         let found = relevance::Rows {
             values: &values,
-            total,
+            left: (p - q) as f64 * start.noise(),
             n,
             p: p as f64,
-            negligible: negligible(rows, p, total),
+            negligible: start.rounding(rows),
         };
         let supported = found.supported(true).lengths.len();
         start.leading(q.min(PROMISING.0 * supported + PROMISING.1))

@@ -1,9 +1,13 @@
 //! A few rows that stand for many: they have the same weight, mean and covariance, and so say the same about every normal model.
 
+use crate::algorithm::resolution::whole;
 use crate::data::{Block, Cells, Table};
 use crate::error::Result;
 use crate::evidence::Moments;
-use crate::linalg::{Mat, symmetric_eigen};
+use crate::linalg::Mat;
+
+/// Deviations from 0 beyond which a mean is too far for rows to stand around it.
+const FAR: f64 = 1e10;
 
 /// Two rows for each direction in which the rows of some moments vary, one on each side of the mean.
 pub(super) struct StandIn {
@@ -12,9 +16,16 @@ pub(super) struct StandIn {
 }
 
 impl StandIn {
+    /// Whether rows around these means are as exact as the moments: beside means of more deviations their cells are rounded.
+    pub(super) fn fits(moments: &Moments) -> bool {
+        let deviation = |j: usize| (moments.scatter_lower()[(j, j)] / moments.weight()).sqrt();
+        let near = |(j, mean): (usize, &f64)| deviation(j) == 0.0 || mean.abs() <= FAR * deviation(j);
+        moments.mean().iter().enumerate().all(near)
+    }
+
     /// For complete rows of these moments.
     pub(super) fn of(moments: &Moments) -> Result<Self> {
-        let eigen = symmetric_eigen(moments.covariance().as_ref())?;
+        let eigen = whole(moments)?;
         let along: Vec<usize> = (0..eigen.values.len()).filter(|k| eigen.values[*k] > 0.0).collect();
         let half = along.len().max(1) as f64;
         let cell = |i: usize, j: usize| {

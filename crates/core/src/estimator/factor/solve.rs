@@ -127,7 +127,8 @@ pub(super) fn deviations(mean: &[f64], variances: &[f64]) -> Result<Vec<f64>> {
     if variances.iter().any(|v| !v.is_finite()) {
         return Err(Error::Scale);
     }
-    let constant = |(m, v): (&f64, &f64)| *v <= (4.0 * f64::EPSILON * m).powi(2);
+    // Cells that differ from their mean by no more than rounding.
+    let constant = |(m, v): (&f64, &f64)| *v <= (f64::EPSILON * m).powi(2);
     let pairs = mean.iter().zip(variances).enumerate();
     let features: Vec<_> = pairs.filter(|(_, pair)| constant(*pair)).map(|(j, _)| (j, None)).collect();
     match features.len() {

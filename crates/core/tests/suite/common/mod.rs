@@ -21,6 +21,7 @@ use covary::model::{LinearGaussian, Noise};
 use faer::Side;
 
 pub mod holes;
+pub mod twofold;
 
 pub const LN_2PI: f64 = 1.837_877_066_409_345_5;
 

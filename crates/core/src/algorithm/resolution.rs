@@ -1,0 +1,118 @@
+//! Whether small variances are more than the rounding of large ones.
+//!
+//! A plain decomposition knows all eigenvalues of a covariance to a share of the largest. That is enough unless the noise is
+//! smaller than this *and* some features are: then their variances, which the data hold to full precision, would drown in
+//! the rounding of a feature of another scale.
+
+use super::Components;
+use crate::control::Control;
+use crate::data::RowSource;
+use crate::error::{Error, Result};
+use crate::evidence::{Moments, Survey, gather};
+use crate::linalg::negligible;
+use crate::linalg::{Eigen, Mat, MatRef, graded_eigen, graded_right_singular, symmetric_eigen};
+use crate::model::Spectrum;
+
+/// How many times its rounding a variance has to be to count as known.
+const KNOWN: f64 = 1e6;
+
+/// Eigenvalues with what their accuracy is judged by.
+pub(super) struct Judged<'a> {
+    /// Descending; all, or the leading ones.
+    pub(super) values: &'a [f64],
+    /// Trace of the covariance.
+    pub(super) total: f64,
+    pub(super) rows: usize,
+    pub(super) features: usize,
+}
+
+impl Judged<'_> {
+    /// Whether the smallest variance that the answer rests on is lost in rounding though the features, whose variances are
+    /// asked for only when it matters, hold it.
+    pub(super) fn drowned(
+        &self,
+        components: Components,
+        q: usize,
+        variances: impl FnOnce() -> Vec<f64>,
+    ) -> bool {
+        let known = KNOWN * negligible(self.rows, self.features, self.values[0]);
+        self.smallest(components, q) < known && variances().iter().any(|v| *v > 0.0 && *v < known)
+    }
+
+    /// The noise that q components leave, or the last eigenvalue where the number of components hangs on it.
+    fn smallest(&self, components: Components, q: usize) -> f64 {
+        let last = self.features.min(self.rows - 1).min(self.values.len()) - 1;
+        match components {
+            Components::Count(_) | Components::Fraction(_) if q < self.features => {
+                (self.total - self.values[..q].iter().sum::<f64>()) / (self.features - q) as f64
+            }
+            _ => self.values[last],
+        }
+    }
+}
+
+/// All eigenvalues and vectors of the covariance of moments, each to its own scale where that matters.
+pub(crate) fn whole(moments: &Moments) -> Result<Eigen> {
+    let (rows, p) = (moments.rows(), moments.n_features());
+    let covariance = moments.covariance();
+    let eigen = symmetric_eigen(covariance.as_ref())?;
+    let judged = Judged { values: &eigen.values, total: moments.total_variance(), rows, features: p };
+    let variances = || (0..p).map(|j| covariance[(j, j)]).collect();
+    if rows > 1 && judged.drowned(Components::All, p, variances) {
+        return Ok(graded_eigen(covariance.as_ref(), negligible(rows, p, 1.0)));
+    }
+    Ok(eigen)
+}
+
+/// All eigenvalues of a covariance, each to its own scale, and the leading vectors (p × q).
+pub(super) fn of_covariance(
+    covariance: MatRef<'_, f64>,
+    components: Components,
+    rows: usize,
+) -> Result<(Vec<f64>, Mat<f64>)> {
+    let p = covariance.nrows();
+    leading(graded_eigen(covariance, negligible(rows, p, 1.0)), components, rows)
+}
+
+/// The same from centred rows √w(x − m) (n × p) of the given number and total weight.
+pub(super) fn of_rows(
+    centred: MatRef<'_, f64>,
+    components: Components,
+    (rows, weight): (usize, f64),
+) -> Result<(Vec<f64>, Mat<f64>)> {
+    let mut eigen = graded_right_singular(centred, negligible(rows, centred.ncols(), 1.0));
+    eigen.values.iter_mut().for_each(|v| *v /= weight);
+    leading(eigen, components, rows)
+}
+
+fn leading(eigen: Eigen, components: Components, rows: usize) -> Result<(Vec<f64>, Mat<f64>)> {
+    let q = components.resolve(rows, eigen.values.len(), &eigen.values, 0.0)?;
+    Ok((eigen.values, eigen.vectors.subcols(0, q).to_owned()))
+}
+
+/// What passes over the rows cannot tell: the noise that they have found is rounding, though some features are as small.
+///
+/// The answer is the error that names the feature of largest and the one of smallest variance, or `None` where all is well.
+pub(crate) fn lost_in_passes(
+    found: &Spectrum,
+    source: &dyn RowSource,
+    control: &Control<'_>,
+) -> Result<Option<Error>> {
+    let (rows, p, q) = (found.rows(), found.n_features(), found.n_components());
+    let known = KNOWN * negligible(rows, p, found.eigenvalues()[0]);
+    let smallest = if q < p { found.noise_variance() } else { found.eigenvalues()[q - 1] };
+    if smallest >= known {
+        return Ok(None);
+    }
+    let (_, margins) = gather(source, || Survey::empty(p), control)?.finish()?;
+    let variances = margins.variance();
+    let mut order: Vec<usize> = (0..p).filter(|j| variances[*j] > 0.0).collect();
+    order.sort_by(|a, b| variances[*a].total_cmp(&variances[*b]));
+    Ok(match order[..] {
+        [small, .., large] if variances[small] < known => Some(Error::ScaleGap {
+            features: vec![(large, None), (small, None)],
+            ratio: (variances[large] / variances[small]).sqrt(),
+        }),
+        _ => None,
+    })
+}

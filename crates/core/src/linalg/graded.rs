@@ -1,0 +1,222 @@
+//! Eigenvalues of covariances whose features differ by many orders of magnitude, each known to its own accuracy.
+//!
+//! A covariance S = D C D, where D holds the deviations of the features and C is well conditioned, determines even its
+//! smallest eigenvalues to about ε κ(C). Reduction to tridiagonal form loses all that lie below ε λ₁. A Cholesky factor
+//! S = L Lᵀ keeps the scale of each feature, and so do Jacobi's rotations of the columns of L, which end in L J = U Λ^½
+//! \[DV92\].
+
+use faer::linalg::solvers::ColPivQr;
+use rayon::prelude::*;
+
+use super::{Eigen, Mat, MatRef, max_abs_lower, power_of_two};
+
+/// Sweeps over all pairs of columns; five to ten are usual.
+const SWEEPS: usize = 60;
+/// Cells of a factor from which pairs of columns are worth a thread each.
+const LARGE: usize = 1 << 14;
+
+/// The eigenvalues and vectors of a covariance (its lower triangle is read), each to the accuracy of its own scale.
+///
+/// A feature of whose variance at most the share `negligible` is left beside those of larger variance is taken to be
+/// determined by them. Values beyond the rank are 0, and so are their vectors.
+pub(crate) fn graded_eigen(lower: MatRef<'_, f64>, negligible: f64) -> Eigen {
+    let unit = power_of_two(max_abs_lower(lower));
+    let p = lower.nrows();
+    let scaled = Mat::from_fn(p, p, |i, j| lower[(i.max(j), i.min(j))] / unit);
+    padded(from_factor(pivoted_factor(scaled, negligible), p, unit))
+}
+
+/// The same of XᵀX for rows X (n × p), without forming it.
+pub(crate) fn graded_right_singular(rows: MatRef<'_, f64>, negligible: f64) -> Eigen {
+    let p = rows.ncols();
+    let unit = power_of_two(rows.norm_max());
+    // Householder's reflections keep the scale of each row when the large ones come first \[CH98\].
+    let sizes: Vec<f64> = rows.row_iter().map(|row| row.norm_max()).collect();
+    let mut sorted: Vec<usize> = (0..rows.nrows()).collect();
+    sorted.sort_by(|a, b| sizes[*b].total_cmp(&sizes[*a]));
+    let scaled = Mat::from_fn(rows.nrows(), p, |i, j| rows[(sorted[i], j)] / unit);
+    let squares: Vec<f64> = scaled.col_iter().map(|c| c.squared_norm_l2()).collect();
+    let qr = ColPivQr::new(scaled.as_ref());
+    let (r, order) = (qr.R(), qr.P().arrays().0); // X[:, order] = Q R
+    let left = |k: &usize| r[(*k, *k)].powi(2) > negligible * squares[order[*k]];
+    let column = |k: usize| {
+        let mut column = vec![0.0; p];
+        (k..p).for_each(|j| column[order[j]] = r[(k, j)]);
+        column
+    };
+    let kept = (0..r.nrows().min(p)).filter(left).map(column).collect();
+    padded(from_factor(kept, p, unit * unit))
+}
+
+/// The eigenvalues of L Lᵀ that are not 0, and their vectors (p × r), by rotating the columns of L (p × r) alone: for a
+/// factor whose columns have about those directions already.
+pub(crate) fn graded_columns(factor: MatRef<'_, f64>) -> Eigen {
+    let (p, unit) = (factor.nrows(), power_of_two(factor.norm_max()));
+    let columns = factor.col_iter().map(|c| c.iter().map(|x| x / unit).collect()).collect();
+    from_factor(columns, p, unit * unit)
+}
+
+/// With p values and vectors, 0 beyond the rank.
+fn padded(Eigen { mut values, vectors }: Eigen) -> Eigen {
+    let p = vectors.nrows();
+    values.resize(p, 0.0);
+    Eigen {
+        values,
+        vectors: Mat::from_fn(p, p, |i, k| if k < vectors.ncols() { vectors[(i, k)] } else { 0.0 }),
+    }
+}
+
+/// The columns of L with S = L Lᵀ, features of larger variance first.
+fn pivoted_factor(mut rest: Mat<f64>, negligible: f64) -> Vec<Vec<f64>> {
+    let p = rest.nrows();
+    let variances: Vec<f64> = (0..p).map(|j| rest[(j, j)]).collect();
+    let mut columns = Vec::new();
+    let mut waiting: Vec<usize> = (0..p).collect();
+    loop {
+        waiting.retain(|j| rest[(*j, *j)] > negligible * variances[*j]);
+        let next = waiting.iter().copied().max_by(|a, b| rest[(*a, *a)].total_cmp(&rest[(*b, *b)]));
+        let Some(pivot) = next else { return columns };
+        let root = rest[(pivot, pivot)].sqrt();
+        let mut column = vec![0.0; p];
+        waiting.iter().for_each(|i| column[*i] = rest[(*i, pivot)] / root);
+        for k in &waiting {
+            let (along, rest) = (column[*k], rest.col_as_slice_mut(*k));
+            waiting.iter().for_each(|i| rest[*i] -= column[*i] * along);
+        }
+        waiting.retain(|j| *j != pivot);
+        columns.push(column);
+    }
+}
+
+/// The eigenvalues and vectors of `unit` · L Lᵀ from the columns of L.
+fn from_factor(mut columns: Vec<Vec<f64>>, p: usize, unit: f64) -> Eigen {
+    orthogonalise(&mut columns);
+    let mut pairs: Vec<(f64, Vec<f64>)> = columns.into_iter().map(|c| (dot(&c, &c), c)).collect();
+    pairs.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut vectors = Mat::zeros(p, pairs.len());
+    for (k, (square, column)) in pairs.iter().enumerate() {
+        let length = square.sqrt().max(f64::MIN_POSITIVE);
+        vectors.col_as_slice_mut(k).iter_mut().zip(column).for_each(|(u, x)| *u = x / length);
+    }
+    Eigen { values: pairs.iter().map(|(square, _)| square * unit).collect(), vectors }
+}
+
+/// Rotates pairs of columns until all are orthogonal; the order of the pairs does not depend on threads.
+fn orthogonalise(columns: &mut [Vec<f64>]) {
+    let (r, p) = (columns.len(), columns.first().map_or(0, Vec::len));
+    let enough = f64::EPSILON * (p as f64).sqrt();
+    // Round robin: each of the r − 1 rounds pairs every column with another one.
+    let even = r.next_multiple_of(2);
+    let mut order: Vec<usize> = (0..even).collect();
+    for _ in 0..SWEEPS {
+        let mut turned = false;
+        for _ in 1..even.max(2) {
+            let pairs = (0..even / 2).map(|k| (order[k], order[even - 1 - k])).filter(|(a, b)| a.max(b) < &r);
+            turned |= rotate_pairs(columns, pairs.collect(), enough);
+            order[1..].rotate_right(1);
+        }
+        if !turned {
+            return;
+        }
+    }
+}
+
+/// Makes the two columns of each pair orthogonal; whether any was not.
+fn rotate_pairs(columns: &mut [Vec<f64>], pairs: Vec<(usize, usize)>, enough: f64) -> bool {
+    let large = columns.len() * columns.first().map_or(0, Vec::len) >= LARGE;
+    let mut taken: Vec<(Vec<f64>, Vec<f64>)> = pairs
+        .iter()
+        .map(|(a, b)| (std::mem::take(&mut columns[*a]), std::mem::take(&mut columns[*b])))
+        .collect();
+    let turn = |(a, b): &mut (Vec<f64>, Vec<f64>)| rotate(a, b, enough);
+    let turned = match large {
+        true => taken.par_iter_mut().map(turn).reduce(|| false, |a, b| a | b),
+        false => taken.iter_mut().fold(false, |turned, pair| turn(pair) | turned),
+    };
+    for ((a, b), (left, right)) in pairs.into_iter().zip(taken) {
+        (columns[a], columns[b]) = (left, right);
+    }
+    turned
+}
+
+/// Jacobi's rotation of two columns; whether they were not orthogonal yet.
+fn rotate(a: &mut [f64], b: &mut [f64], enough: f64) -> bool {
+    let (aa, bb, ab) = (dot(a, a), dot(b, b), dot(a, b));
+    if ab.abs() <= enough * aa.sqrt() * bb.sqrt() {
+        return false;
+    }
+    let zeta = (bb - aa) / (2.0 * ab);
+    let tangent = zeta.signum() / (zeta.abs() + zeta.hypot(1.0));
+    let cosine = tangent.hypot(1.0).recip();
+    let sine = tangent * cosine;
+    pulp::Arch::new().dispatch(|| turn(a, b, cosine, sine));
+    true
+}
+
+#[inline(always)]
+fn turn(a: &mut [f64], b: &mut [f64], cosine: f64, sine: f64) {
+    for (a, b) in a.iter_mut().zip(b) {
+        (*a, *b) = (cosine * *a - sine * *b, sine * *a + cosine * *b);
+    }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    pulp::Arch::new().dispatch(|| lanes_dot(a, b))
+}
+
+/// Eight sums side by side, so that the additions do not wait for each other.
+#[inline(always)]
+fn lanes_dot(a: &[f64], b: &[f64]) -> f64 {
+    let mut sums = [0.0; 8];
+    for (a, b) in a.chunks(8).zip(b.chunks(8)) {
+        sums.iter_mut().zip(a.iter().zip(b)).for_each(|(sum, (a, b))| *sum += a * b);
+    }
+    sums.iter().sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::orthonormality_error;
+
+    /// Hilbert-like, but well conditioned once scaled: dᵢdⱼ (δᵢⱼ + 1/(2 + |i − j|)).
+    fn graded(deviations: &[f64]) -> Mat<f64> {
+        let p = deviations.len();
+        let correlation =
+            |i: usize, j: usize| f64::from(u8::from(i == j)) + 1.0 / (2.0 + i.abs_diff(j) as f64);
+        Mat::from_fn(p, p, |i, j| deviations[i] * deviations[j] * correlation(i, j))
+    }
+
+    /// Product of all eigenvalues: the determinant, which scales by each dᵢ².
+    #[test]
+    fn the_determinant_is_kept_at_any_ratio_of_scales() {
+        let one = graded_eigen(graded(&[1.0; 5]).as_ref(), 1e-14);
+        let determinant: f64 = one.values.iter().product();
+        for ratio in [1e3, 1e6, 1e12] {
+            let deviations = [1.0, ratio, 3.0, 1.0 / ratio, 0.5];
+            let scale: f64 = deviations.iter().map(|d| d * d).product();
+            let found = graded_eigen(graded(&deviations).as_ref(), 1e-14);
+            let product: f64 = found.values.iter().product();
+            assert!((product / (determinant * scale) - 1.0).abs() < 1e-13, "{ratio}: {product}");
+            assert!(orthonormality_error(found.vectors.as_ref()) < 1e-14);
+        }
+    }
+
+    #[test]
+    fn rows_and_their_covariance_agree() {
+        let (n, p) = (40, 6);
+        let deviations = [1e9, 1.0, 2.0, 1e-5, 4.0, 0.3];
+        let wave = |i: usize, j: usize| ((i * (2 * j + 3)) as f64 * 0.7 + j as f64).sin() * deviations[j];
+        for repeated in [false, true] {
+            // The last feature repeats the second, in another unit.
+            let x = Mat::from_fn(n, p, |i, j| if repeated && j == 5 { 7.0 * wave(i, 1) } else { wave(i, j) });
+            let products = Mat::from_fn(p, p, |a, b| (0..n).map(|i| x[(i, a)] * x[(i, b)]).sum());
+            let (of_rows, of_products) =
+                (graded_right_singular(x.as_ref(), 1e-13), graded_eigen(products.as_ref(), 1e-13));
+            for (a, b) in of_rows.values.iter().zip(&of_products.values) {
+                assert!((a - b).abs() <= 1e-12 * b, "{a} {b}");
+            }
+            assert_eq!(of_rows.values[5] == 0.0, repeated);
+        }
+    }
+}
