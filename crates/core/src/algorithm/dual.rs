@@ -10,7 +10,7 @@ use super::svd::centre;
 use crate::control::Control;
 use crate::data::{Cells, Chunk, Real, Table, with_view};
 use crate::error::{Error, Result};
-use crate::evidence::{Gram, ShiftedBlock};
+use crate::evidence::{Gram, ShiftedBlock, center_of};
 use crate::linalg::negligible;
 use crate::linalg::{Eigen, Mat, MatRef, orthonormal_columns, product, set_product};
 use crate::model::{RawSpectrum, Spectrum};
@@ -43,7 +43,8 @@ pub(crate) fn solve(
     let judged = Judged { values: &eigenvalues, total: total_variance, rows, features: p };
     if judged.drowned(components, q, || variances(&chunk, &mean, weight)) {
         // Inner products of rows hold nothing of the small features.
-        let centred = chunk.with_wide(|v| centre(v, &mean, chunk.weights()));
+        let (_, _, mean, rest) = center_of(&chunk)?;
+        let centred = chunk.with_wide(|v| centre(v, (&mean, &rest), chunk.weights()));
         let found = of_rows(centred.as_ref(), components, (rows, weight))?;
         let raw = RawSpectrum::new(mean, found, total_variance, (rows, weight));
         return Spectrum::new(RawSpectrum { own_scale: true, ..raw });

@@ -38,8 +38,9 @@ pub(crate) struct Em {
     coordinates: Coordinates,
     prior: Prior,
     tolerance: f64,
-    floor: f64,   // noise below it is rounding, in units
-    still: usize, // steps in a row that gained rounding only
+    floor: f64,    // noise below it is rounding, in units
+    still: usize,  // steps in a row that gained rounding only
+    rounding: f64, // that residuals of features far above the noise leave in the objective
 }
 
 /// The best parameters so far.
@@ -130,6 +131,7 @@ impl Em {
             tolerance,
             floor,
             still: 0,
+            rounding: 0.0,
         }
     }
 
@@ -178,7 +180,7 @@ impl Em {
         // W and μ has moved since.
         let left = 0.5 * bold.as_deref().map_or(0.0, slope).max(slope(&image).abs());
         // A gain that is rounding says nothing; the slope is known better than that.
-        let gain = if gain.abs() <= ROUNDING * objective.abs() { 0.0 } else { gain };
+        let gain = if gain.abs() <= self.rounding.max(ROUNDING * objective.abs()) { 0.0 } else { gain };
         self.still = if gain == 0.0 { self.still + 1 } else { 0 };
         let change = gain.max(left).max(self.remainder(gain)) / evidence.weight();
         let noiseless = self.current.noise() <= self.floor;
@@ -254,15 +256,20 @@ impl Algorithm for Em {
 
     fn update(&mut self, evidence: Latent) -> Result<Step> {
         let objective = self.prior.objective(&evidence)?;
+        self.rounding = evidence.weight() * self.current.rounding_of_residuals();
         if let (Some(bold), Some(best)) = (self.bold.take(), &self.best) {
             let loss = best.objective - objective;
-            if loss > ROUNDING * objective.abs() {
+            if loss > self.rounding.max(ROUNDING * objective.abs()) {
                 let step = Step { objective: best.objective, change: best.change, converged: false };
                 self.step_back(bold, loss);
                 return Ok(step);
             }
         }
         self.advance(&evidence, objective)
+    }
+
+    fn rounding(&self) -> f64 {
+        self.rounding
     }
 
     fn finish(self) -> Result<Optimum> {
@@ -288,6 +295,10 @@ impl Algorithm for Bayes {
 
     fn update(&mut self, evidence: Latent) -> Result<Step> {
         self.0.update(evidence)
+    }
+
+    fn rounding(&self) -> f64 {
+        self.0.rounding()
     }
 
     fn finish(self) -> Result<Optimum> {

@@ -12,10 +12,10 @@ use crate::model::{RawSpectrum, Spectrum};
 /// The spectrum of a table, by singular values s of √w(x − m): λ = s²/n.
 pub(crate) fn solve(table: &Table<'_>, components: Components) -> Result<Spectrum> {
     let chunk = table.whole();
-    let (rows, weight, mean) = center_of(&chunk)?;
+    let (rows, weight, mean, rest) = center_of(&chunk)?;
     let p = mean.len();
     components.check_possible(rows, p)?;
-    let mut centred = chunk.with_wide(|v| centre(v, &mean, chunk.weights())); // (n × p)
+    let mut centred = chunk.with_wide(|v| centre(v, (&mean, &rest), chunk.weights())); // (n × p)
     let unit = power_of_two(centred.norm_max());
     centred.col_iter_mut().for_each(|c| c.iter_mut().for_each(|x| *x /= unit));
     let (singular, vectors) = right_singular(centred.as_ref())?;
@@ -37,10 +37,14 @@ pub(crate) fn solve(table: &Table<'_>, components: Components) -> Result<Spectru
     Spectrum::new(RawSpectrum { own_scale, ..raw })
 }
 
-/// √w (x − m) (n × p).
-pub(super) fn centre(view: MatRef<'_, f64>, mean: &[f64], weights: Option<&[f64]>) -> Mat<f64> {
+/// √w (x − m) (n × p); the mean with what rounding has taken off it.
+pub(super) fn centre(
+    view: MatRef<'_, f64>,
+    (mean, rest): (&[f64], &[f64]),
+    weights: Option<&[f64]>,
+) -> Mat<f64> {
     let root: Vec<f64> = (0..view.nrows()).map(|i| weights.map_or(1.0, |w| w[i].sqrt())).collect();
     Mat::from_fn(view.nrows(), view.ncols(), |i, j| {
-        if root[i] == 0.0 { 0.0 } else { (view[(i, j)] - mean[j]) * root[i] }
+        if root[i] == 0.0 { 0.0 } else { (view[(i, j)] - mean[j] - rest[j]) * root[i] }
     })
 }

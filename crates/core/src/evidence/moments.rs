@@ -59,7 +59,8 @@ impl Moments {
         if !finite || !weight.is_finite() || weight < 0.0 || (0..p).any(|i| scatter[(i, i)] < 0.0) {
             return Err(Error::Format("moments that no rows can have".into()));
         }
-        Ok(Self { center: Center { rows, weight, mean }, scatter, single: false, double_only: false })
+        let center = Center::exact(rows, weight, mean);
+        Ok(Self { center, scatter, single: false, double_only: false })
     }
 
     /// As if `rows` rows had this covariance (divisor n) and mean, 0 when it is not known: for fits where no rows are at hand.
@@ -105,6 +106,20 @@ impl Moments {
     /// Weighted mean.
     pub fn mean(&self) -> &[f64] {
         &self.center.mean
+    }
+
+    /// What rounding has taken off the mean.
+    pub(crate) fn mean_rest(&self) -> &[f64] {
+        &self.center.rest
+    }
+
+    /// The same with what rounding has taken off the mean.
+    pub(crate) fn with_mean_rest(mut self, rest: Vec<f64>) -> Result<Self> {
+        if rest.len() != self.n_features() || rest.iter().any(|r| !r.is_finite()) {
+            return Err(Error::Format("moments that no rows can have".into()));
+        }
+        self.center.rest = rest;
+        Ok(self)
     }
 
     /// Lower triangle of the scatter (p × p); what stands above the diagonal is not defined.

@@ -3,8 +3,8 @@
 use super::holey::FeatureLoadings;
 use crate::error::{Error, Result};
 use crate::linalg::{
-    Mat, MatRef, comparable, complete_basis, graded_right_singular, nearest_places, negligible, packed,
-    packed_len, product,
+    Mat, MatRef, comparable, complete_basis, exact_sum, graded_right_singular, nearest_places, negligible,
+    packed, packed_len, product,
 };
 
 /// How many times the squared scale of the smallest feature the others count where features differ by orders of magnitude.
@@ -115,6 +115,13 @@ impl LatentParameters {
         negligible(rows, scales.len(), scales.iter().map(|s| s.min(most)).sum())
     }
 
+    /// What rounding of residuals adds to the squared Mahalanobis distance of a row: (ε s/σ)² of the feature of largest scale s,
+    /// with a margin.
+    pub(crate) fn rounding_of_residuals(&self) -> f64 {
+        let largest = self.squared_scales().into_iter().fold(0.0, f64::max);
+        16.0 * f64::EPSILON.powi(2) * largest / self.noise
+    }
+
     /// The same model, with z turned so that W Wᵀ has its principal axes along the latent variables.
     ///
     /// A feature of large scale then has a loading on few of them, and in sums such as Σ wⱼwⱼᵀ over the features of a row
@@ -222,13 +229,6 @@ impl LatentParameters {
     pub(crate) fn units(&self) -> &Units {
         &self.units
     }
-}
-
-/// a + b as a rounded sum and what rounding has taken off it (Knuth).
-fn exact_sum(a: f64, b: f64) -> (f64, f64) {
-    let sum = a + b;
-    let part = sum - a;
-    (sum, (a - (sum - part)) + (b - part))
 }
 
 fn check(mean: &[f64], loadings: MatRef<'_, f64>, noises: &[f64]) -> Result<()> {

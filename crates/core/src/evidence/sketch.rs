@@ -47,7 +47,7 @@ impl Sketch {
         if !fits || !possible || !finite(&block) || !finite(&image) || !mean.iter().all(|m| m.is_finite()) {
             return Err(Error::Format("a sketch that no rows can have".into()));
         }
-        Ok(Self { block, center: Center { rows, weight, mean }, trace, image })
+        Ok(Self { block, center: Center::exact(rows, weight, mean), trace, image })
     }
 
     /// The block B (p × b).

@@ -114,6 +114,13 @@ pub(crate) fn comparable(squares: &[f64]) -> bool {
     positive().fold(0.0, f64::max) <= COMPARABLE * positive().fold(f64::INFINITY, f64::min)
 }
 
+/// a + b as a rounded sum and what rounding has taken off it (Knuth).
+pub(crate) fn exact_sum(a: f64, b: f64) -> (f64, f64) {
+    let sum = a + b;
+    let part = sum - a;
+    (sum, (a - (sum - part)) + (b - part))
+}
+
 /// Largest magnitude in the lower triangle.
 pub(crate) fn max_abs_lower(a: MatRef<'_, f64>) -> f64 {
     (0..a.ncols()).flat_map(|j| (j..a.nrows()).map(move |i| (i, j))).fold(0.0, |m, ij| a[ij].abs().max(m))

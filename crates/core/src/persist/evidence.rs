@@ -55,6 +55,11 @@ fn open(bytes: &[u8], kind: &str) -> Result<(Container, Details)> {
     Ok((file, details))
 }
 
+/// What rounding has taken off the mean; files of earlier releases do not say.
+fn mean_rest(file: &Container, features: usize) -> Result<Vec<f64>> {
+    if file.has("mean_rest") { file.vector("mean_rest") } else { Ok(vec![0.0; features]) }
+}
+
 fn check_kind(file: &Container, kind: &str) -> Result<()> {
     if file.kind == kind {
         Ok(())
@@ -76,14 +81,18 @@ impl Portable for Moments {
             Details { features: features.to_vec(), rows: self.rows(), weight: self.weight(), trace: None };
         let mut scatter = self.scatter_lower().to_owned();
         mirror_lower(&mut scatter);
-        let tensors =
-            BTreeMap::from([("mean", Tensor::vector(self.mean())), ("scatter", Tensor::matrix(&scatter))]);
+        let tensors = BTreeMap::from([
+            ("mean", Tensor::vector(self.mean())),
+            ("mean_rest", Tensor::vector(self.mean_rest())),
+            ("scatter", Tensor::matrix(&scatter)),
+        ]);
         to_bytes("moments", &details, &tensors)
     }
 
     fn from_bytes(bytes: &[u8]) -> Result<SavedEvidence<Self>> {
         let (file, Details { features, rows, weight, .. }) = open(bytes, "moments")?;
         let evidence = Self::from_parts(rows, weight, file.vector("mean")?, file.matrix("scatter")?)?;
+        let evidence = evidence.with_mean_rest(mean_rest(&file, features.len())?)?;
         Ok(SavedEvidence { evidence, features })
     }
 }
@@ -165,7 +174,7 @@ impl Portable for Latent {
         let positive = units.iter().chain([&noise]).all(|x| *x > 0.0 && x.is_finite());
         let fits = loadings.ncols() == mean.len() && features.len() == mean.len();
         let own = unit.is_some() || units.len() == mean.len();
-        let rest = if file.has("mean_rest") { file.vector("mean_rest")? } else { vec![0.0; mean.len()] };
+        let rest = mean_rest(&file, mean.len())?;
         let means = rest.len() == mean.len() && mean.iter().chain(&rest).all(|m| m.is_finite());
         if !fits || !own || !positive || !finite(&loadings) || !means {
             return Err(Error::Format("parameters that no model can have".into()));
