@@ -189,7 +189,8 @@ precisions (α of each component that is left), and of vb loadings_std (features
 components) and mean_std; otherwise it is null.
 
 Keys of --json: data, model_file, model, rows, weight, features, components,
-components_because, solver, solver_reason, noise_variance, noise_interval (of 95 %; null
+components_because, solver, solver_reason, noise_variance (of maximum likelihood),
+noise_variance_unbiased and noise_interval (of 95 %, around the unbiased one; both null
 unless ppca of complete rows), log_likelihood (null when infinite or a fit was interrupted
 before it was known), total_variance, eigenvalues, explained_variance_ratio, holes, factors,
 bayes, converged, stop, iterations, passes, carried, left_out, seconds.")]

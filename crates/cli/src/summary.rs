@@ -28,6 +28,7 @@ pub(crate) struct Facts {
     solver: &'static str,
     solver_reason: String,
     noise_variance: f64,
+    noise_variance_unbiased: Option<f64>,
     noise_interval: Option<(f64, f64)>,
     log_likelihood: Option<f64>,
     total_variance: f64,
@@ -83,6 +84,7 @@ impl Facts {
     pub(crate) fn new(saved: &SavedModel) -> Result<Self> {
         let report = &saved.report;
         let eigenvalues = saved.eigenvalues[..saved.model.n_latent()].to_vec();
+        let (noise_variance_unbiased, noise_interval) = noise_estimate(saved).unzip();
         Ok(Self {
             model: saved.model.kind(),
             rows: report.rows,
@@ -92,7 +94,8 @@ impl Facts {
             solver: report.plan.solver.name(),
             solver_reason: report.plan.reason.clone(),
             noise_variance: noise_variance(&saved.model)?,
-            noise_interval: noise_interval(saved),
+            noise_variance_unbiased,
+            noise_interval,
             log_likelihood: report.log_likelihood,
             total_variance: report.total_variance,
             explained_variance_ratio: eigenvalues.iter().map(|v| v / report.total_variance).collect(),
@@ -142,14 +145,21 @@ impl Facts {
         self.bayes.as_ref().map_or_else(|| self.components.to_string(), |bayes| bayes.kept(self.components))
     }
 
-    /// σ², with the interval that was asked for.
+    /// σ² of the model and, with the interval that was asked for, the estimate that the interval belongs to.
     fn noise_in_words(&self) -> String {
         let asked = self.precision.as_ref().map(|p| (p.intervals.level, p.intervals.noise_variance));
         let (level, interval) = asked.unwrap_or((PpcaEstimate::LEVEL, self.noise_interval));
-        let interval = interval.map(|(low, high)| {
-            format!(" ({} interval {} to {})", percentage(level), number(low), number(high))
-        });
-        format!("{}{}", number(self.noise_variance), interval.unwrap_or_default())
+        let of_model = number(self.noise_variance);
+        match self.noise_variance_unbiased.zip(interval) {
+            None => of_model,
+            Some((unbiased, (low, high))) => format!(
+                "{of_model} by maximum likelihood; without its bias {} ({} interval {} to {})",
+                number(unbiased),
+                percentage(level),
+                number(low),
+                number(high)
+            ),
+        }
     }
 
     fn passes_in_words(&self) -> String {
@@ -242,11 +252,11 @@ fn noise_variance(model: &Model) -> Result<f64> {
     })
 }
 
-/// That of σ², for PPCA of complete rows.
-fn noise_interval(saved: &SavedModel) -> Option<(f64, f64)> {
+/// σ² without bias and the interval around it, for PPCA of complete rows.
+fn noise_estimate(saved: &SavedModel) -> Option<(f64, (f64, f64))> {
     let Model::Ppca(model) = &saved.model else { return None };
     let estimate = ppca_estimate(model, &saved.report).ok()?;
-    estimate.noise_interval(PpcaEstimate::LEVEL).ok().flatten()
+    estimate.unbiased_noise().zip(estimate.noise_interval(PpcaEstimate::LEVEL).ok().flatten())
 }
 
 /// JSON for programs, readable for people.

@@ -1,6 +1,7 @@
 //! Rotations of loadings, and whether correlations are worth factors: plain arrays in, plain arrays out.
 
 use covary::assess::Adequacy;
+use covary::data::counted_weight;
 use covary::evidence::Moments as Evidence;
 use covary::linalg::Mat;
 use covary::rotate::{Method, Rotate};
@@ -164,7 +165,7 @@ pub(crate) fn adequacy(
 #[pyo3(signature = (seen, names=None))]
 pub(crate) fn adequacy_of_seen(py: Python<'_>, seen: &Seen, names: Option<Vec<String>>) -> PyResult<String> {
     let moments = seen.moments();
-    judged(py, moments.covariance(), Some(moments.weight()), names)
+    judged(py, moments.covariance(), Some(counted_weight(moments.rows(), moments.weight())), names)
 }
 
 fn judged(

@@ -17,7 +17,35 @@ fn a_fit_tells_the_interval_of_its_noise() {
     assert!(told.get("intervals").is_none(), "only where they are asked for");
     let text = place.ok(&["inspect", "cross.covary"]);
     let [low, high] = CHI2.map(|chi2| 12.0 * NOISE / chi2);
-    assert!(text.contains(&format!("0.8333333 (95 % interval {low:.7} to {high:.5})")), "{text}");
+    // Six rows of which the mean and one component take two: 5/6 · 6/4.
+    let told = place.json(&["fit", "cross.csv", "-q", "1", "--json"]);
+    close(told["noise_variance_unbiased"].as_f64().unwrap(), 1.25, 1e-12);
+    let words = format!(
+        "0.8333333 by maximum likelihood; without its bias 1.25 (95 % interval {low:.7} to {high:.5})"
+    );
+    assert!(text.contains(&words), "{text}");
+}
+
+/// With many features the bias is larger than the standard error; what is printed before the interval lies within it.
+#[test]
+fn the_interval_of_the_noise_is_around_the_estimate_that_is_told() {
+    let place = Place::new();
+    let cell = |i: usize, j: usize| {
+        ((i * 37 + j * 101 + i * j * 13) % 89) as f64 + 100.0 * ((i % 3) * (j % 2)) as f64
+    };
+    let names: Vec<String> = (0..40).map(|j| format!("x{j}")).collect();
+    let lines = (0..30).map(|i| (0..40).map(|j| cell(i, j).to_string()).collect::<Vec<_>>().join(","));
+    let lines: Vec<String> = std::iter::once(names.join(",")).chain(lines).collect();
+    place.write("wide.csv", &(lines.join("\n") + "\n"));
+    let told = place.json(&["fit", "wide.csv", "-q", "3", "--json"]);
+    let number = |value: &serde_json::Value| value.as_f64().unwrap();
+    let [low, high] = [0, 1].map(|end| number(&told["noise_interval"][end]));
+    let unbiased = number(&told["noise_variance_unbiased"]);
+    close(unbiased, number(&told["noise_variance"]) * 30.0 / 26.0, 1e-9);
+    assert!(
+        number(&told["noise_variance"]) < low && low < unbiased && unbiased < high,
+        "{low} {unbiased} {high}"
+    );
 }
 
 #[test]
@@ -70,5 +98,5 @@ fn models_without_errors_say_so() {
     place.ok(&["fit", "holes.csv", "-q", "1", "-o", "holes.covary", "--quiet"]);
     place.fails(&["inspect", "holes.covary", "--errors"], 2, &["holes"]);
     let told = place.json(&["inspect", "holes.covary", "--json"]);
-    assert!(told["noise_interval"].is_null());
+    assert!(told["noise_interval"].is_null() && told["noise_variance_unbiased"].is_null());
 }

@@ -78,7 +78,7 @@ pub struct PpcaIntervals {
     pub level: f64,
     /// Of μ (p).
     pub mean: Vec<(f64, f64)>,
-    /// Of σ²; `None` when all directions are components.
+    /// Of σ², around the estimate without bias ([`PpcaEstimate::unbiased_noise`]); `None` when all directions are components.
     pub noise_variance: Option<(f64, f64)>,
     /// Of the variances λ along the components (q).
     pub eigenvalues: Vec<(f64, f64)>,
@@ -131,7 +131,8 @@ impl<'a> PpcaEstimate<'a> {
     ///
     /// They are exact where theory has an exact answer, so that they cover with few rows too: the mean by Student's t with n − 1
     /// degrees of freedom; the noise variance by n(p − q)σ̂²/σ² ~ χ² with (n − 1 − q)(p − q) of them, exact for components much
-    /// stronger than the noise, of which each takes a row's worth with it; eigenvalues by nλ̂/λ ~ χ² with n − 1, exact for a single
+    /// stronger than the noise, of which each takes a row's worth with it, so that the interval lies around
+    /// [`unbiased_noise`](Self::unbiased_noise); eigenvalues by nλ̂/λ ~ χ² with n − 1, exact for a single
     /// feature. Loadings have normal ones, ŵ ± z times the standard error.
     ///
     /// # Errors
@@ -153,7 +154,17 @@ impl<'a> PpcaEstimate<'a> {
         })
     }
 
-    /// That of σ² alone, without the others' cost.
+    /// σ² without its bias, n/(n − 1 − q) σ̂²: the estimate that the interval of σ² belongs to; `None` when all directions are
+    /// components.
+    ///
+    /// Maximum likelihood divides by n(p − q) what has (n − 1 − q)(p − q) degrees of freedom, so that σ̂² is too small by the factor
+    /// 1 − (1 + q)/n. With many features that is more than its standard error, and σ̂² lies below its own interval.
+    pub fn unbiased_noise(&self) -> Option<f64> {
+        let free = self.rows - 1.0 - self.lengths.len() as f64;
+        (self.left() > 0).then(|| self.noise * (self.rows / free))
+    }
+
+    /// That of σ² alone, without the others' cost. It lies around [`unbiased_noise`](Self::unbiased_noise), not around σ̂².
     ///
     /// # Errors
     /// When the level is not between 0 and 1.

@@ -11,6 +11,6 @@ pub(crate) use chunk::with_view;
 pub use chunk::{Block, Cells, Chunk, Order, Real};
 pub use observed::{Observed, ObservedRows};
 pub use rows::Rows;
-pub use source::{RowSource, RowStream, counted_rows, map_chunks};
+pub use source::{RowSource, RowStream, counted_rows, counted_weight, map_chunks};
 pub use sparse::Sparse;
 pub use table::Table;

@@ -79,6 +79,20 @@ pub trait RowStream {
     fn next_chunk(&mut self) -> Result<Option<Chunk<'static>>>;
 }
 
+/// n of information criteria, tests, standard errors and intervals.
+///
+/// A weight says how often a row was seen, so n is the total weight. Where that is less than the number of rows of positive weight,
+/// weights can only be relative (those that sum to 1, say): n is then the number of rows, as if weights had been scaled to a mean of 1.
+///
+/// ```
+/// use covary::data::counted_weight;
+/// assert_eq!(counted_weight(100, 250.5), 250.5); // rows that were seen several times
+/// assert_eq!(counted_weight(100, 1.0), 100.0); // shares
+/// ```
+pub fn counted_weight(rows: usize, weight: f64) -> f64 {
+    weight.max(rows as f64)
+}
+
 /// Number of rows that rows of some total weight stand for: one of weight 2 is one that was written twice. Weights below 1
 /// take none away.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole rows; saturates")]

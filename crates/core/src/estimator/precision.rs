@@ -7,8 +7,8 @@ use crate::model::{LinearGaussian, Noise};
 
 /// A fit of PPCA as an estimate: standard errors and intervals of its mean, noise variance, eigenvalues and loadings.
 ///
-/// They follow from the model and the number of rows alone, so that models from files have them as well; total weight counts as
-/// rows.
+/// They follow from the model and the number of rows alone, so that models from files have them as well. With weights the number of
+/// rows is their [`counted_weight`](crate::data::counted_weight): the total weight, or the number of rows where weights are shares.
 ///
 /// ```
 /// use covary::data::Rows;
@@ -35,7 +35,7 @@ pub fn ppca_estimate<'a>(model: &'a LinearGaussian, report: &Report) -> Result<P
     if report.plan.solver == Solver::Given {
         return Err(none_for("a model of given numbers"));
     }
-    PpcaEstimate::new(model.mean(), model.loadings().as_ref(), noise, report.weight)
+    PpcaEstimate::new(model.mean(), model.loadings().as_ref(), noise, report.counted_weight())
 }
 
 fn none_for(value: &str) -> Error {

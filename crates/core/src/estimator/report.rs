@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{BayesReport, Plan};
 use crate::algorithm::{Journey, Stop};
 use crate::assess::Assessment;
-use crate::data::counted_rows;
+use crate::data::{counted_rows, counted_weight};
 use crate::evidence::Census;
 use crate::model::Spectrum;
 use crate::rotate::{Rotate, Rotated};
@@ -186,6 +186,11 @@ impl Report {
     /// Number of rows that the weighted rows stand for: one of weight 2 is one written twice. Weights below 1 take none away.
     pub fn counted_rows(&self) -> usize {
         counted_rows(self.rows, self.weight)
+    }
+
+    /// n of criteria, standard errors and intervals: [`counted_weight`].
+    pub fn counted_weight(&self) -> f64 {
+        counted_weight(self.rows, self.weight)
     }
 
     /// Whether the method ended by itself.

@@ -6,6 +6,7 @@ use super::folds::Folds;
 use super::information::Eigenvalues;
 use super::table::{Absent, Choice, Line, Selection, recommend};
 use super::{Select, minka, parallel, threshold};
+use crate::data::{counted_rows, counted_weight};
 use crate::error::{Error, Result};
 use crate::evidence::Moments;
 use crate::linalg::negligible;
@@ -36,7 +37,7 @@ impl Complete {
         }
         let floor = negligible(rows, p, eigenvalues[0]);
         let values = eigenvalues.iter().map(|v| if *v > floor { *v } else { 0.0 }).collect();
-        let values = Eigenvalues::new(values, moments.weight());
+        let values = Eigenvalues::new(values, counted_weight(rows, moments.weight()));
         // The last number that leaves noise.
         let possible = (values.rank().max(1) - 1).min(p - 1);
         let max = select.max.map_or(possible, |max| max.min(possible));
@@ -46,7 +47,7 @@ impl Complete {
             held_out: folds.map_or(Ok(FoldScores::default()), |folds| folds.held_out(max))?,
             noise: parallel::thresholds(
                 p,
-                rows,
+                counted_rows(rows, moments.weight()),
                 select.samples.unwrap_or(parallel::samples(p)),
                 select.seed,
             )?,

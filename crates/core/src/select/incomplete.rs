@@ -8,7 +8,7 @@ use super::hiding::Hiding;
 use super::information::{aic, bic, parameters};
 use super::table::{Absent, Choice, Line, Selection, recommend};
 use crate::control::Control;
-use crate::data::RowSource;
+use crate::data::{RowSource, counted_weight};
 use crate::error::Result;
 use crate::estimator::{Grown, Growth, Outlook};
 use crate::model::Spectrum;
@@ -23,7 +23,8 @@ pub(super) fn selection(select: &Select, source: &dyn RowSource, control: &Contr
     let (growth, Outlook { holes, .. }) = ppca.growth(source, control)?;
     let cells = HiddenCells::look(source, &hidings, &ppca, control)?;
     let most = cells.as_ref().map_or(growth.most(), HiddenCells::most).min(growth.most());
-    let fits = Fits::new(growth, most, &hidings[0], source, control)?;
+    let fits =
+        Fits { empty_rows: holes.empty_rows, ..Fits::new(growth, most, &hidings[0], source, control)? };
     let (mut table, mut choices) = (fits.lines(), Vec::new());
     if let Ok(cells) = &cells {
         table.iter_mut().for_each(|line| cells.tell(line));
@@ -64,6 +65,7 @@ fn need_complete_rows() -> impl Iterator<Item = Absent> {
 /// The best fits to all observed cells, for each number of components.
 struct Fits<'a> {
     all: &'a Hiding, // knows all cells
+    empty_rows: u64,
     spectra: Vec<Spectrum>,
     converged: bool,
 }
@@ -76,7 +78,7 @@ impl<'a> Fits<'a> {
         source: &dyn RowSource,
         control: &Control<'_>,
     ) -> Result<Self> {
-        let mut fits = Self { all, spectra: Vec::new(), converged: true };
+        let mut fits = Self { all, empty_rows: 0, spectra: Vec::new(), converged: true };
         for _ in 0..most {
             let Grown { spectrum, noiseless, converged } = growth.next(TOLERANCE, source, control)?;
             fits.spectra.push(spectrum);
@@ -90,6 +92,12 @@ impl<'a> Fits<'a> {
 
     fn rows(&self) -> usize {
         self.spectra.first().map_or(0, Spectrum::rows)
+    }
+
+    /// n of the rows that have a cell.
+    fn counted_weight(&self) -> f64 {
+        let empty = usize::try_from(self.empty_rows).unwrap_or(usize::MAX);
+        counted_weight(self.rows().saturating_sub(empty), self.all.weight())
     }
 
     fn lines(&self) -> Vec<Line> {
@@ -114,13 +122,15 @@ impl<'a> Fits<'a> {
 
     fn line(&self, q: usize, noise_variance: f64, log_likelihood: f64) -> Line {
         let finite = |x: f64| x.is_finite().then_some(x);
+        let n = self.counted_weight();
+        let log_likelihood = log_likelihood * (n / self.all.weight());
         let k = parameters(self.all.margins().mean().len(), q);
         Line {
             components: q,
             noise_variance,
             log_likelihood: finite(log_likelihood),
             aic: finite(aic(log_likelihood, k)),
-            bic: finite(bic(log_likelihood, k, self.all.weight())),
+            bic: finite(bic(log_likelihood, k, n)),
             ..Line::default()
         }
     }

@@ -14,15 +14,15 @@ pub(super) fn dimension(eigenvalues: &[f64], n: f64) -> usize {
     let p = eigenvalues.len() as f64;
     let positions = eigenvalues.iter().zip(1u32..).take_while(|(_, k)| f64::from(*k) <= n);
     let values: Vec<f64> = positions.map(|(v, _)| *v).collect(); // as many as the matrix has singular values
-    let middle = median(&values);
+    let Some(middle) = median(&values) else { return 0 };
     let factor = omega(n.min(p) / n.max(p));
     values.iter().take_while(|v| v.sqrt() > factor * middle.sqrt()).count()
 }
 
-/// Of values in descending order.
-fn median(values: &[f64]) -> f64 {
-    let m = values.len() / 2;
-    if values.len() % 2 == 1 { values[m] } else { 0.5 * (values[m - 1] + values[m]) }
+/// Of values in descending order; `None` of none.
+fn median(values: &[f64]) -> Option<f64> {
+    let (low, high) = (values.get(values.len().checked_sub(1)? / 2)?, values.get(values.len() / 2)?);
+    Some(0.5 * (low + high))
 }
 
 /// ω(β) = λ(β)/√μ: the threshold for noise of known level over the root of the median of the Marchenko–Pastur law.
@@ -88,6 +88,11 @@ mod tests {
             let b: f64 = beta;
             assert!((below(b, (1.0 + b.sqrt()).powi(2)) - 1.0).abs() < 1e-9);
         }
+    }
+
+    #[test]
+    fn less_than_one_row_keeps_nothing() {
+        assert_eq!(dimension(&[3.0, 1.0], 0.5), 0);
     }
 
     #[test]

@@ -276,6 +276,42 @@ fn rows_moments_parts_and_weights_are_one() {
     }
 }
 
+/// As many rows as anyone could claim: the cost does not depend on them, and both ends of the RMSEA's interval tend to √(F/d).
+#[test]
+fn a_huge_number_of_rows_is_assessed() {
+    let (mean, s) = mean_and_covariance(&generated(90, 8, 2, 6), None);
+    for rows in [1_000_000_000_000, 1_000_000_000_000_000, usize::MAX / 4] {
+        let moments = Moments::from_covariance(s.as_ref(), Some(&mean), rows).unwrap();
+        let fit = FactorAnalysis::new(2).fit_moments(&moments).unwrap();
+        let report = factor(&fit);
+        let limit = (report.discrepancy.unwrap() / report.dof as f64).sqrt();
+        let indices = &report.assessment.as_ref().unwrap().fit;
+        let (low, high) = indices.rmsea_interval.unwrap();
+        assert!(low < high);
+        // Half the interval is 1.645 · 2√λ of λ = nF, so 1.645/√(nF) of each end.
+        let width = 2.0 / (rows as f64 * report.discrepancy.unwrap()).sqrt();
+        [low, high, indices.rmsea.unwrap()].iter().for_each(|v| relative(*v, limit, width + 1e-11, rows));
+        assert_eq!(indices.p_value, Some(0.0));
+    }
+}
+
+/// Weights that sum to 1 are shares: indices and standard errors are those of rows without weights.
+#[test]
+fn shares_as_weights_count_rows() {
+    let x = generated(90, 8, 2, 6);
+    let plain = FactorAnalysis::new(2).fit(&x).unwrap();
+    let shares = FactorAnalysis::new(2).fit(table(&x).with_weights(vec![1.0 / 90.0; 90]).unwrap()).unwrap();
+    let indices = |fit: &FactorFit| factor(fit).assessment.as_ref().unwrap().fit.clone();
+    let (a, b) = (indices(&plain), indices(&shares));
+    let pairs = [(a.chi2, b.chi2), (a.aic, b.aic), (a.bic, b.bic), (a.log_likelihood, b.log_likelihood)];
+    pairs.into_iter().for_each(|(a, b)| relative(a.unwrap(), b.unwrap(), 1e-7, "indices"));
+    let errors = |fit: &FactorFit| {
+        let errors = covary::estimator::standard_errors(&fit.model, &fit.report).unwrap();
+        errors.given.loadings
+    };
+    close_matrix(&errors(&plain), &errors(&shares), 1e-6, "standard errors");
+}
+
 #[test]
 fn single_precision_is_close_and_threads_do_not_matter() {
     let x = generated(600, 15, 3, 7);

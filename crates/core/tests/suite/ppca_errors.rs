@@ -1,6 +1,8 @@
 //! Standard errors and intervals of PPCA against dense information, simulation and what theory says of the corners.
 
-use crate::common::{Dense, Rng, close, normal_matrix, orthogonal, relative, table};
+use crate::common::{
+    Dense, Rng, close, falling, normal_matrix, orthogonal, relative, rows_with_deviations, table,
+};
 use covary::assess::{PpcaErrors, PpcaEstimate};
 use covary::data::Rows;
 use covary::estimator::ppca_estimate;
@@ -173,6 +175,52 @@ fn intervals_of_mean_and_noise_cover_with_few_rows() {
         held.mean.iter().enumerate().for_each(|(j, share)| covers(*share, sets, 0.002, (n, "mean", j)));
         covers(held.noise, sets, 0.002, (n, "noise"));
     }
+}
+
+/// Maximum likelihood takes 1 + q rows' worth from the noise; with many features its interval lies above it, and around the estimate
+/// without bias.
+#[test]
+fn the_interval_of_the_noise_lies_around_the_unbiased_estimate() {
+    let (n, p, q, noise, sets) = (30, 60, 3, 2.0, 200);
+    let w = loadings(p, &[40.0, 30.0, 20.0], 6);
+    let mut rng = Rng(7);
+    let (mut sum, mut sum_of_unbiased) = (0.0, 0.0);
+    for set in 0..sets {
+        let signal = &normal_matrix(n, q, &mut rng) * w.transpose();
+        let e = normal_matrix(n, p, &mut rng);
+        let x = Mat::from_fn(n, p, |i, j| signal[(i, j)] + f64::sqrt(noise) * e[(i, j)]);
+        let fit = Ppca::new(q).fit(table(&x)).unwrap();
+        let estimate = ppca_estimate(&fit.model, &fit.report).unwrap();
+        let (low, high) = estimate.noise_interval(0.95).unwrap().unwrap();
+        let unbiased = estimate.unbiased_noise().unwrap();
+        assert!(low < unbiased && unbiased < high, "{set}: {low} {unbiased} {high}");
+        sum += fit.spectrum.noise_variance() / sets as f64;
+        sum_of_unbiased += unbiased / sets as f64;
+    }
+    // Means over 200 sets of a mean of 26 · 57 squares: their standard error is σ² √(2/(200 · 1482)).
+    let error = noise * (2.0 / (sets as f64 * 1482.0)).sqrt();
+    close(sum_of_unbiased, noise, 4.0 * error, "without bias");
+    close(sum, noise * 26.0 / 30.0, 4.0 * error, "by maximum likelihood");
+    let all = Mat::<f64>::identity(2, 2);
+    assert_eq!(PpcaEstimate::new(&[0.0; 2], all.as_ref(), 0.0, 9.0).unwrap().unbiased_noise(), None);
+}
+
+/// Weights that are shares: as many rows as there are, not one.
+#[test]
+fn shares_as_weights_count_rows() {
+    let x = rows_with_deviations(40, &falling(5, 0.6), 1.0, &mut Rng(9));
+    let fit = |weight: f64| Ppca::new(2).fit(table(&x).with_weights(vec![weight; 40]).unwrap()).unwrap();
+    let intervals = |weight: f64| {
+        let fit = fit(weight);
+        ppca_estimate(&fit.model, &fit.report).unwrap().intervals(0.95).unwrap()
+    };
+    let (plain, shares, twice) = (intervals(1.0), intervals(1.0 / 40.0), intervals(2.0));
+    for (a, b) in plain.mean.iter().zip(&shares.mean) {
+        relative(a.0, b.0, 1e-11, "shares");
+    }
+    let width = |i: &covary::assess::PpcaIntervals| i.noise_variance.unwrap().1 - i.noise_variance.unwrap().0;
+    relative(width(&plain), width(&shares), 1e-9, "noise");
+    assert!(width(&twice) < 0.8 * width(&plain), "rows that were seen twice tell more");
 }
 
 // ------------------------------------------------------------------------------------------------------- corners

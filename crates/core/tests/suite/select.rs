@@ -163,6 +163,49 @@ fn lines_are_those_of_fits() {
     relative(without.table[2].bic.unwrap(), found.table[2].bic.unwrap(), 1e-12, "from moments");
 }
 
+fn weighted(x: &Mat<f64>, weight: impl Fn(usize) -> f64) -> Selection {
+    let weights: Vec<f64> = (0..x.nrows()).map(weight).collect();
+    Select::new().run(table(x).with_weights(weights).unwrap()).unwrap()
+}
+
+/// Weights of any scale below one row each are shares: the answer is that of rows without weights.
+#[test]
+fn weights_that_sum_to_one_choose_as_rows_do() {
+    let x = rows(200, &[5.0, 4.0, 1.0, 1.0, 1.0, 1.0], 11);
+    let plain = Select::new().run(&x).unwrap();
+    assert_eq!(plain.recommended, 2);
+    for total in [200.0, 1.0, 0.5, 1e-6] {
+        let shares = weighted(&x, |_| total / 200.0);
+        let choices =
+            |s: &Selection| s.choices.iter().map(|c| (c.method.clone(), c.components)).collect::<Vec<_>>();
+        assert_eq!(choices(&shares), choices(&plain), "{total}");
+        for (a, b) in shares.table.iter().zip(&plain.table) {
+            relative(a.bic.unwrap(), b.bic.unwrap(), 1e-11, total);
+            relative(a.log_likelihood.unwrap(), b.log_likelihood.unwrap(), 1e-11, total);
+        }
+        let weights = vec![total / 200.0; 200];
+        let rows = table(&x).with_weights(weights).unwrap();
+        let moments = gather(&rows, || Moments::empty(6), &Control::new()).unwrap();
+        assert_eq!(Select::new().run_moments(&moments).unwrap().recommended, 2, "{total}");
+    }
+}
+
+/// A row of weight 3 is a row that was seen three times, for every criterion.
+#[test]
+fn whole_weights_are_copies() {
+    let x = rows(60, &[3.0, 2.0, 1.0, 1.0], 12);
+    let weight = |i: usize| 1 + i % 3;
+    let copies: Vec<usize> = (0..60).flat_map(|i| std::iter::repeat_n(i, weight(i))).collect();
+    let written = Mat::from_fn(copies.len(), 4, |i, j| x[(copies[i], j)]);
+    let (a, b) = (weighted(&x, |i| weight(i) as f64), Select::new().run(&written).unwrap());
+    for (a, b) in a.table.iter().zip(&b.table) {
+        relative(a.bic.unwrap(), b.bic.unwrap(), 1e-11, "bic");
+        assert_eq!(a.log_evidence.is_some(), b.log_evidence.is_some());
+        a.log_evidence.zip(b.log_evidence).iter().for_each(|(a, b)| relative(*a, *b, 1e-10, "evidence"));
+        assert_eq!(a.noise_eigenvalue, b.noise_eigenvalue);
+    }
+}
+
 #[test]
 fn odd_but_fair_data() {
     // Exact ties: ±1 designs whose columns are orthogonal.

@@ -214,6 +214,20 @@ fn the_same_however_rows_come() {
     }
 }
 
+/// Weights that sum to 1 are shares: criteria are those of rows without weights.
+#[test]
+fn shares_as_weights_choose_as_rows_do() {
+    let x = rows_with_holes(80, 5, 2, 0.1, 3, false);
+    let select = Select::new().max(3).folds(3);
+    let plain = select.run(&x).unwrap();
+    let shares = select.run(table(&x).with_weights(vec![1.0 / 80.0; 80]).unwrap()).unwrap();
+    assert_eq!(shares.recommended, plain.recommended);
+    for (a, b) in shares.table.iter().zip(&plain.table) {
+        relative(a.bic.unwrap(), b.bic.unwrap(), 1e-6, "bic");
+        relative(a.aic.unwrap(), b.aic.unwrap(), 1e-6, "aic");
+    }
+}
+
 /// Rows of no weight are no rows, whatever they hold; rows without a cell change no criterion.
 #[test]
 fn rows_that_do_not_count() {

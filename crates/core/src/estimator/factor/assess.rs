@@ -4,7 +4,7 @@ use super::FactorAnalysis;
 use super::finish::Solved;
 use crate::assess::{Adequacy, Assessment, FactorModel, FitIndices, Likelihoods};
 use crate::control::Control;
-use crate::data::RowSource;
+use crate::data::{RowSource, counted_weight};
 use crate::error::Result;
 use crate::estimator::{Ppca, Solver};
 use crate::evidence::Census;
@@ -61,15 +61,17 @@ impl Solved {
     pub(super) fn assessment(&self, log_likelihood: f64) -> Result<Option<Assessment>> {
         let best = &self.tries.best;
         let model = FactorModel::new(best.loadings.as_ref(), None, &best.uniquenesses)?;
-        let rows = self.seen.1;
+        let rows = counted_weight(self.seen.0, self.seen.1);
+        let counted = |ell: f64| ell * (rows / self.seen.1); // of as many rows as are counted
         let (matrix, fit) = match &self.yardstick {
             Yardstick::Nothing => return Ok(None),
             Yardstick::Correlations(r) => {
-                (r, FitIndices::of(r.as_ref(), Some(rows), &model, Some(log_likelihood))?)
+                (r, FitIndices::of(r.as_ref(), Some(rows), &model, Some(counted(log_likelihood)))?)
             }
             Yardstick::Saturated(r, saturated) => {
-                let independent = self.independent_log_likelihood();
-                let likelihoods = Likelihoods { model: log_likelihood, saturated: *saturated, independent };
+                let [model_value, saturated, independent] =
+                    [log_likelihood, *saturated, self.independent_log_likelihood()].map(counted);
+                let likelihoods = Likelihoods { model: model_value, saturated, independent };
                 (r, FitIndices::of_incomplete(r.as_ref(), rows, &model, likelihoods)?)
             }
         };

@@ -36,11 +36,11 @@ pub fn standard_errors(model: &Factors, report: &Report) -> Result<Precision> {
     let turned = model.turn().is_some().then(|| correlation.as_ref());
     let numbers = FactorModel::new(pattern.as_ref(), turned, noise)?;
     match &report.rotation {
-        None => unrotated(&numbers, report.weight, Identification::Canonical, &factor.heywood),
+        None => unrotated(&numbers, report.counted_weight(), Identification::Canonical, &factor.heywood),
         Some(rotation) => {
             let method = rotation.method()?;
             let rotation = Rotation { method: &method, kaiser: rotation.kaiser, standardised: true };
-            rotation.standard_errors(&numbers, report.weight, &factor.heywood)
+            rotation.standard_errors(&numbers, report.counted_weight(), &factor.heywood)
         }
     }
 }
