@@ -289,7 +289,7 @@ pub enum Error {
         /// What would have been made.
         what: &'static str,
         /// Bytes that it takes; the largest number when they cannot be counted.
-        needed: u128,
+        needed: usize,
         /// Bytes that could still be had, when known.
         available: Option<usize>,
     },
@@ -315,9 +315,8 @@ pub enum ErrorClass {
     Interrupted,
 }
 
-/// "12.3 GB".
-#[allow(clippy::cast_precision_loss, reason = "three digits are shown")]
-fn bytes(count: u128) -> String {
+/// "12.3 GB"; the largest number stands for all beyond.
+fn bytes(count: usize) -> String {
     const UNITS: [&str; 7] = ["bytes", "kB", "MB", "GB", "TB", "PB", "EB"];
     let mut size = count as f64;
     let mut unit = 0;
@@ -325,13 +324,13 @@ fn bytes(count: u128) -> String {
         size /= 1000.0;
         unit += 1;
     }
-    format!("{size:.*} {}", unit.min(1), UNITS[unit])
+    let least = if count == usize::MAX { "more than " } else { "" };
+    format!("{least}{size:.*} {}", unit.min(1), UNITS[unit])
 }
 
 /// What there is of memory instead, and what to do.
 fn free(available: Option<usize>) -> String {
-    let there =
-        available.map_or("which cannot be had".into(), |n| format!("and {} are free", bytes(n as u128)));
+    let there = available.map_or("which cannot be had".into(), |n| format!("and {} are free", bytes(n)));
     format!("{there}; ask for less at a time, or free memory")
 }
 

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use crate::error::{Error, Result};
 
 /// Bytes below which nobody is asked: where so little is not there, nothing works.
-const SMALL: u128 = 64 << 20;
+const SMALL: usize = 64 << 20;
 
 /// Tells how many bytes the process can still take; `None` when that is not known.
 pub type Available = fn() -> Option<usize>;
@@ -34,7 +34,7 @@ pub fn available_from(tell: Available) {
 /// # Errors
 /// [`Error::Memory`] with what is needed and what is there.
 pub fn check(what: &'static str, counts: &[usize]) -> Result<()> {
-    let bytes = counts.iter().fold(size_of::<f64>() as u128, |bytes, n| bytes.saturating_mul(*n as u128));
+    let bytes = counts.iter().fold(size_of::<f64>(), |bytes, n| bytes.saturating_mul(*n));
     check_bytes(what, if counts.contains(&0) { 0 } else { bytes })
 }
 
@@ -42,15 +42,14 @@ pub fn check(what: &'static str, counts: &[usize]) -> Result<()> {
 ///
 /// # Errors
 /// As [`check`].
-pub fn check_bytes(what: &'static str, needed: u128) -> Result<()> {
+pub fn check_bytes(what: &'static str, needed: usize) -> Result<()> {
     if needed < SMALL {
         return Ok(());
     }
     let available = AVAILABLE.get().and_then(|tell| tell());
-    let enough = available.is_none_or(|there| needed <= there as u128);
-    match usize::try_from(needed) {
-        Ok(bytes) if enough && can_be_reserved(bytes) => Ok(()),
-        _ => Err(Error::Memory { what, needed, available }),
+    match available.is_none_or(|there| needed <= there) && can_be_reserved(needed) {
+        true => Ok(()),
+        false => Err(Error::Memory { what, needed, available }),
     }
 }
 
@@ -72,8 +71,8 @@ mod tests {
             Err(Error::Memory { needed, .. }) => needed,
             other => panic!("{other:?}"),
         };
-        assert_eq!(needed(&[1 << 40, 1 << 40]), 1 << 83);
-        assert_eq!(needed(&[usize::MAX; 4]), u128::MAX);
+        assert_eq!(needed(&[1 << 20, 1 << 30]), 1 << 53);
+        assert_eq!(needed(&[usize::MAX; 4]), usize::MAX);
     }
 
     #[test]

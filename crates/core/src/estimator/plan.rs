@@ -83,7 +83,7 @@ impl Plan {
             Solver::Em => "the em solver",
             Solver::Auto | Solver::Given => return Ok(()),
         };
-        memory::check_bytes(what, self.memory as u128)
+        memory::check_bytes(what, self.memory)
     }
 }
 

@@ -78,7 +78,7 @@ impl LinearGaussian {
     /// When the rows have another number of features or an infinite cell, or the answer does not fit in memory.
     pub fn impute<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Mat<f64>> {
         let (rows, asked) = (rows.into(), Asked::new(self, Need::Posterior));
-        room_for(rows.source(), self.n_features())?;
+        room_for("the table of filled rows", rows.source(), self.n_features())?;
         let parts = map_chunks(rows.source(), |chunk| {
             let z = latent_of(&asked, chunk)?;
             let mut cells = dense(chunk);
@@ -95,7 +95,7 @@ impl LinearGaussian {
     /// When the rows have another number of features or an infinite cell, or the answer does not fit in memory.
     pub fn impute_with_std<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Imputed> {
         let (rows, p) = (rows.into(), self.n_features());
-        room_for(rows.source(), p.saturating_mul(2))?;
+        room_for("the table of filled rows", rows.source(), p.saturating_mul(2))?;
         let asked = Asked::new(self, Need::Posterior);
         let parts = map_chunks(rows.source(), |chunk| {
             let posterior = posterior_of(&asked, chunk)?;
@@ -124,7 +124,7 @@ impl LinearGaussian {
         seed: u64,
     ) -> Result<Vec<Mat<f64>>> {
         let (rows, asked, p) = (rows.into(), Asked::new(self, Need::RowByRow), self.n_features());
-        room_for(rows.source(), draws.len().saturating_mul(p))?;
+        room_for("the table of draws", rows.source(), draws.len().saturating_mul(p))?;
         let parts = map_chunks(rows.source(), |chunk| {
             memory::check("the table of draws", &[draws.len(), chunk.nrows(), p])?;
             let mut all = vec![dense(chunk); draws.len()];

@@ -75,7 +75,7 @@ impl LinearGaussian {
     /// When the rows have another number of features or an infinite cell, or the answer does not fit in memory.
     pub fn posterior<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Posterior> {
         let (rows, q) = (rows.into(), self.n_latent());
-        room_for(rows.source(), q)?;
+        room_for("the table of coordinates", rows.source(), q)?;
         let (asked, kept) = (Asked::new(self, Need::Posterior), AtomicUsize::new(0));
         let parts = map_chunks(rows.source(), |chunk| {
             let part = posterior_of(&asked, chunk)?;

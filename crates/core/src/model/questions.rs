@@ -65,7 +65,7 @@ impl LinearGaussian {
     /// When the rows have another number of features or an infinite cell, or the answer does not fit in memory.
     pub fn latent_mean<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Mat<f64>> {
         let (rows, asked) = (rows.into(), Asked::new(self, Need::Posterior));
-        room_for(rows.source(), self.n_latent())?;
+        room_for("the table of coordinates", rows.source(), self.n_latent())?;
         let parts = map_chunks(rows.source(), |chunk| latent_of(&asked, chunk))?;
         Ok(stack(self.n_latent(), parts.iter().map(Mat::as_ref)))
     }
@@ -88,7 +88,7 @@ impl LinearGaussian {
             Reconstruction::Orthogonal => Need::LeastSquares,
         };
         let (rows, asked) = (rows.into(), Asked::new(self, need));
-        room_for(rows.source(), self.n_features())?;
+        room_for("the table of rebuilt rows", rows.source(), self.n_features())?;
         let parts = map_chunks(rows.source(), |chunk| {
             let z = columns_of(&asked, chunk, self.n_latent(), |group| match kind {
                 Reconstruction::Posterior => Ok(group.latent()),
@@ -233,9 +233,9 @@ pub(super) fn scatter_rows(out: &mut Mat<f64>, rows: &[usize], columns: MatRef<'
     }
 }
 
-/// Checks that there is room for so many numbers for each row: those of the chunks, and the whole.
-pub(super) fn room_for(source: &dyn RowSource, width: usize) -> Result<()> {
-    source.n_rows().map_or(Ok(()), |n| memory::check("the table of answers", &[2, n, width]))
+/// Checks that there is room for a table of so many numbers for each row: those of the chunks, and the whole.
+pub(super) fn room_for(what: &'static str, source: &dyn RowSource, width: usize) -> Result<()> {
+    source.n_rows().map_or(Ok(()), |n| memory::check(what, &[2, n, width]))
 }
 
 /// The parts below each other.
