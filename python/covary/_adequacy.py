@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from covary import _covary
-from covary._input import Reader, rows_of
+from covary._input import Reader, filled, rows_of
 
 
 class Kmo(NamedTuple):
@@ -30,7 +30,7 @@ def _found(X, covariance, n_samples, sample_weight):
     if covariance is not None:
         names = getattr(covariance, "columns", None)
         names = None if names is None else [str(name) for name in names]
-        matrix = np.asarray(covariance, dtype=np.float64)
+        matrix = np.asarray(filled(covariance), dtype=np.float64)
         return json.loads(_covary.adequacy(matrix, None if n_samples is None else float(n_samples), names))
     rows = rows_of(Reader(), X, sample_weight=sample_weight, reset=True)
     seen = _covary.Seen(rows.n_features)

@@ -3,7 +3,7 @@
 import copy
 import json
 import os
-import warnings
+from numbers import Real
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,9 +11,10 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from covary import _covary
 from covary._html import summary
-from covary._input import rows_of
+from covary._input import features_restored_on_failure, rows_of
 from covary._progress import Progress
 from covary._questions import Questions
+from covary._warn import warn
 
 
 def learned(name, doc):
@@ -70,7 +71,7 @@ class LinearGaussianEstimator(Questions, BaseEstimator):
         Parameters
         ----------
         X : array-like, sparse matrix, data frame, Arrow table or :func:`covary.read` of shape (n, p)
-            NaN is a hole, infinite cells are an error. C- or Fortran-ordered arrays of float64 or float32 are not copied.
+            NaN and masked cells are missing values, infinite cells are an error. C- or Fortran-ordered arrays of float64 or float32 are not copied.
         y : ignored
         sample_weight : array-like of shape (n,), optional
             How often each row counts.
@@ -79,10 +80,10 @@ class LinearGaussianEstimator(Questions, BaseEstimator):
         -------
         self
         """
-        rows = rows_of(self, X, sample_weight=sample_weight, reset=True)
         progress = Progress(type(self).__name__) if self.verbose else None
-        model = _covary.fit(rows, self._options(rows), progress)
-        self._take(model)
+        with features_restored_on_failure(self):
+            rows = rows_of(self, X, sample_weight=sample_weight, reset=True)
+            self._take(_covary.fit(rows, self._options(rows), progress))
         if progress is not None:
             report = self.report_
             progress.close(f"{report['rows']} rows, {report['passes']} pass(es), {report['seconds']:.2f} s")
@@ -115,10 +116,11 @@ class LinearGaussianEstimator(Questions, BaseEstimator):
         .. [CM09] O. Cappé & E. Moulines (2009). On-line expectation–maximization algorithm for latent data models. J. R. Statist. Soc. B 71.
         """
         evidence = self._evidence_to_extend()
-        rows = rows_of(self, X, sample_weight=sample_weight, reset=evidence is None)
-        evidence = _covary.Seen(rows.n_features) if evidence is None else evidence
-        evidence.update(rows, self._options(None))
-        self._set_evidence(evidence)
+        with features_restored_on_failure(self):
+            rows = rows_of(self, X, sample_weight=sample_weight, reset=evidence is None)
+            evidence = _covary.Seen(rows.n_features) if evidence is None else evidence
+            evidence.update(rows, self._options(None))
+            self._set_evidence(evidence)
         return self
 
     def merge(self, other):
@@ -127,21 +129,26 @@ class LinearGaussianEstimator(Questions, BaseEstimator):
         Parameters
         ----------
         other : estimator of the same class
-            Of the same features; it is not changed.
+            Of the same features; it is not changed. An estimator merged with itself has seen its rows twice.
 
         Returns
         -------
         self
+
+        Raises
+        ------
+        ValueError
+            When one of the two was fitted by `fit`, which keeps no evidence to be merged.
         """
-        theirs = other._evidence_to_extend()
+        theirs, mine = other._evidence_to_merge("other"), self._evidence_to_merge("this")
         if theirs is None:
             raise NotFittedError("the other estimator has not seen any rows yet")
-        mine = self._evidence_to_extend()
+        theirs = copy.copy(theirs)
         if mine is None:
             self.n_features_in_ = other.n_features_in_
             if hasattr(other, "feature_names_in_"):
                 self.feature_names_in_ = other.feature_names_in_
-            mine = copy.copy(theirs)
+            mine = theirs
         else:
             names = [list(getattr(each, "feature_names_in_", [])) for each in (self, other)]
             if names[0] != names[1]:
@@ -154,15 +161,33 @@ class LinearGaussianEstimator(Questions, BaseEstimator):
         """What is asked of the core, for rows or evidence that were seen, or None before all are."""
         raise NotImplementedError
 
-    def _evidence_to_extend(self):
-        evidence = self.__dict__.get("_evidence")
-        if evidence is None and self.__dict__.get("_model") is not None:
-            warnings.warn(
-                "a model that was made by fit, load or from_parameters keeps no evidence to add to: its rows are "
-                "forgotten; give them to partial_fit instead",
-                stacklevel=3,
+    def _checked_components(self):
+        """n_components, when it is something that can be asked for."""
+        q = self.n_components
+        if q is not None and not isinstance(q, Real) and not (isinstance(q, str) and q == "mle"):
+            raise ValueError(
+                f"n_components={q!r} must be a number, a fraction of the variance in (0, 1), 'mle' or None"
             )
-        return evidence
+        return q
+
+    def _was_fitted_at_once(self):
+        return self.__dict__.get("_evidence") is None and self.__dict__.get("_model") is not None
+
+    def _evidence_to_extend(self):
+        if self._was_fitted_at_once():
+            warn(
+                "a model that was made by fit, load or from_parameters keeps no evidence to add to: its rows are "
+                "forgotten; give them to partial_fit instead"
+            )
+        return self.__dict__.get("_evidence")
+
+    def _evidence_to_merge(self, which):
+        if self._was_fitted_at_once():
+            raise ValueError(
+                f"{which} {type(self).__name__} was made by fit, load or from_parameters, which keep no evidence to "
+                "merge; give its rows to partial_fit instead"
+            )
+        return self.__dict__.get("_evidence")
 
     def _set_evidence(self, evidence):
         self._evidence = evidence
@@ -187,19 +212,20 @@ class LinearGaussianEstimator(Questions, BaseEstimator):
             names = None if names is None else [str(name) for name in names]
             self._model = evidence.fit(self._options(evidence), names)
             self._seconds = self._model.seconds
+            self._warn_unless_converged()
         return self._model
 
     def __sklearn_is_fitted__(self):
         return self.__dict__.get("_model") is not None or self.__dict__.get("_evidence") is not None
 
     def _warn_unless_converged(self):
-        if not self.converged_:
-            report = self.report_
-            warnings.warn(
+        report = self.report_
+        # Steps of online EM are as many as there were batches, and the report says what they are.
+        if not self.converged_ and report["exact"]:
+            warn(
                 f"{type(self).__name__} stopped before it converged ({report['stop']} after {self.n_iter_} "
                 "iterations); increase max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
     @classmethod
@@ -257,7 +283,7 @@ class LinearGaussianEstimator(Questions, BaseEstimator):
         path : str or path-like
             The file appears whole or not at all.
         """
-        self._fitted().save(os.fspath(path))
+        self._fitted().save(os.fspath(path), bool(self._whitens()))
 
     # -- manners ---------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from covary import _covary
 from covary._base import LinearGaussianEstimator, table
-from covary._input import seed_of
+from covary._input import seed_of, whole
 
 
 def _table(name, doc):
@@ -42,7 +42,7 @@ class BayesianPCA(LinearGaussianEstimator):
     random_state : int, RandomState or None
         Seed of its random start.
     n_threads : int or None
-        All cores by default. Results do not depend on it, to the last bit.
+        All cores by default; counted from all cores downwards when negative (-1: all, -2: all but one). Results do not depend on it, to the last bit.
     verbose : bool
         Show progress.
 
@@ -142,11 +142,11 @@ class BayesianPCA(LinearGaussianEstimator):
     def _options(self, seen):
         return _covary.Options(
             "bpca",
-            "all" if self.n_components is None else self.n_components,
+            "all" if self._checked_components() is None else self.n_components,
             method=self.method,
             solver=self.solver,
             tolerance=self.tol,
-            max_iterations=self.max_iter,
+            max_iterations=whole("max_iter", self.max_iter),
             seed=seed_of(self.random_state),
             threads=self.n_threads,
         )

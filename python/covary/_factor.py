@@ -1,7 +1,6 @@
 """Factor analysis."""
 
 import json
-import warnings
 from numbers import Integral
 from typing import NamedTuple
 
@@ -10,8 +9,9 @@ from sklearn.utils.validation import check_array
 
 from covary import _covary
 from covary._base import LinearGaussianEstimator, table
-from covary._input import is_single, rows_of, seed_of
+from covary._input import filled, is_single, rows_of, seed_of, whole
 from covary._rotate import Rotation, rotation_of
+from covary._warn import warn
 
 
 class StandardErrors(NamedTuple):
@@ -58,7 +58,7 @@ class FactorAnalysis(LinearGaussianEstimator):
     random_state : int, RandomState or None
         Seed of the starts after the first.
     n_threads : int or None
-        All cores by default. Results do not depend on it, to the last bit.
+        All cores by default; counted from all cores downwards when negative (-1: all, -2: all but one). Results do not depend on it, to the last bit.
     verbose : bool
         Show progress.
 
@@ -183,7 +183,7 @@ class FactorAnalysis(LinearGaussianEstimator):
             undetermined=True,
             solver=self.solver,
             tolerance=self.tol,
-            max_iterations=self.max_iter,
+            max_iterations=whole("max_iter", self.max_iter),
             seed=seed_of(self.random_state),
             threads=self.n_threads,
         )
@@ -192,10 +192,9 @@ class FactorAnalysis(LinearGaussianEstimator):
         super()._warn_unless_converged()
         dof = self.fit_indices_["dof"]
         if dof < 0:
-            warnings.warn(
+            warn(
                 f"{self.n_components_} factors of {self.n_features_in_} features leave {dof} degrees of freedom: the loadings are "
-                f"some of many that fit equally; ask for at most {_covary.most_factors(self.n_features_in_)}",
-                stacklevel=4,
+                f"some of many that fit equally; ask for at most {_covary.most_factors(self.n_features_in_)}"
             )
 
     @classmethod
@@ -235,13 +234,12 @@ class FactorAnalysis(LinearGaussianEstimator):
         if names is not None:
             estimator.feature_names_in_ = np.asarray([str(name) for name in names], dtype=object)
         covariance = check_array(
-            covariance, dtype=np.float64, ensure_all_finite=False, input_name="covariance", ensure_min_samples=0
+            filled(covariance), dtype=np.float64, ensure_all_finite=False, input_name="covariance", ensure_min_samples=0
         )
         mean = None if mean is None else np.asarray(mean, dtype=np.float64)
         estimator.n_features_in_ = covariance.shape[1]
         estimator._set_evidence(_covary.seen_covariance(covariance, n_samples, mean))
         estimator._fitted()
-        estimator._warn_unless_converged()
         return estimator
 
     @classmethod
@@ -346,7 +344,7 @@ class FactorAnalysis(LinearGaussianEstimator):
         """
         model = self._fitted()
         rows = rows_of(self, X)
-        return _covary.factor_scores(model, rows, method, is_single(X), self.n_threads)
+        return _covary.factor_scores(model, rows, method, is_single(X, rows), self.n_threads)
 
     def _summary(self):
         fit = self.fit_indices_

@@ -1,5 +1,8 @@
 """Whatever people call X, as rows that the core can read: looked at where it lies if possible."""
 
+from contextlib import contextmanager
+from numbers import Integral
+
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
@@ -9,6 +12,8 @@ from covary._covary import File, Rows
 
 _REALS = [np.float64, np.float32]
 _LARGEST_SEED = 2**32
+_LARGEST_COUNT = 2**63 - 1  # beyond any memory
+_FEATURES = ("n_features_in_", "feature_names_in_")
 
 
 class Reader(BaseEstimator):
@@ -27,6 +32,10 @@ class Observed:
     @property
     def shape(self):
         return self.matrix.shape
+
+    @property
+    def dtype(self):
+        return self.matrix.dtype
 
     def __repr__(self):
         n, p = self.shape
@@ -67,36 +76,65 @@ def rows_of(estimator, X, *, sample_weight=None, reset=False):
 
     With `reset` they decide about its features (`n_features_in_`, `feature_names_in_`), otherwise they must have them.
     """
+    X = filled(X)
     if isinstance(X, File):
         return _file(estimator, X, sample_weight, reset)
     if isinstance(X, Observed):
         _features(estimator, None, X.shape[1], reset)
         return _compressed(estimator, Rows.observed, X.matrix, sample_weight)
     if hasattr(X, "__arrow_c_stream__") and not hasattr(X, "iloc"):
-        rows = Rows.arrow(X, _weights(sample_weight))
+        rows = Rows.arrow(_table(X), weights_of(sample_weight, _n_rows(X)))
         _features(estimator, rows.names, rows.n_features, reset)
         return rows
     return _array(estimator, X, sample_weight, reset)
 
 
-def is_single(X):
-    """Whether X holds single precision, so that answers should too."""
-    return getattr(X, "dtype", None) == np.float32
+def is_single(X, rows):
+    """Whether X, of which these are the rows, holds single precision, so that answers should too."""
+    if hasattr(X, "iloc") and hasattr(X, "dtypes"):  # of pandas, also with its own missing values
+        return all(str(dtype).lower() == "float32" for dtype in np.atleast_1d(X.dtypes))
+    return rows.single_precision or getattr(X, "dtype", None) == np.float32
+
+
+def filled(X):
+    """A masked array with NaN for its masked cells, which are missing values; anything else as it is."""
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    if X.dtype.kind in "biu" or X.dtype == np.float16:
+        X = X.astype(np.float64)
+    return X.filled(np.nan)
+
+
+@contextmanager
+def features_restored_on_failure(estimator):
+    """What an estimator knows of its features stays as it was when something fails after `rows_of` has changed it."""
+    before = {name: value for name, value in vars(estimator).items() if name in _FEATURES}
+    try:
+        yield
+    except BaseException:
+        for name in _FEATURES:
+            vars(estimator).pop(name, None)
+        vars(estimator).update(before)
+        raise
 
 
 def _array(estimator, X, sample_weight, reset):
     # The core looks for infinite cells while it works: a pass of its own for that would cost half a fit.
-    X = validate_data(
-        estimator, X, accept_sparse="csr", dtype=_REALS, ensure_all_finite=False, reset=reset
-    )
+    try:
+        X = validate_data(
+            estimator, X, accept_sparse="csr", dtype=_REALS, ensure_all_finite=False, reset=reset
+        )
+    except (TypeError, ValueError) as error:
+        _name_text(X, error)
+        raise
     if sample_weight is not None:
         # It would refuse zero weights if it were asked to; the core knows what to do with them.
-        sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        sample_weight = _check_sample_weight(weights_of(sample_weight, X.shape[0]), X, dtype=np.float64)
     if hasattr(X, "indptr"):
         return _compressed(estimator, Rows.sparse, X, sample_weight)
     if not X.flags.aligned:
         X = X.copy()
-    return Rows.dense(X, _weights(sample_weight), _names(estimator))
+    return Rows.dense(X, sample_weight, _names(estimator))
 
 
 def _compressed(estimator, make, csr, sample_weight):
@@ -105,7 +143,7 @@ def _compressed(estimator, make, csr, sample_weight):
         csr.indices.astype(np.uint32),
         csr.data.astype(np.float64),
         csr.shape[1],
-        _weights(sample_weight),
+        weights_of(sample_weight, csr.shape[0]),
         _names(estimator),
     )
 
@@ -121,8 +159,54 @@ def _file(estimator, file, sample_weight, reset):
     return file.rows(_names(estimator) if file.named else None, estimator.n_threads)
 
 
-def _weights(sample_weight):
-    return None if sample_weight is None else np.ascontiguousarray(sample_weight, dtype=np.float64)
+def weights_of(sample_weight, n_rows):
+    """Weights as an array, one for each row; a number is the weight of all."""
+    if sample_weight is None:
+        return None
+    if np.ma.is_masked(sample_weight):
+        first = int(np.argmax(np.ma.getmaskarray(sample_weight)))
+        raise ValueError(f"sample_weight[{first}] is masked; give it a weight, 0 if the row does not count")
+    weights = np.asarray(sample_weight, dtype=np.float64, order="C")
+    if weights.ndim == 0 and n_rows is not None:
+        return np.full(n_rows, float(weights))
+    if weights.ndim != 1:
+        raise ValueError(
+            f"Sample weights must be 1D array or scalar: one for each row, but their shape is {weights.shape}"
+        )
+    return weights
+
+
+def _n_rows(X):
+    """Number of rows of a frame, when it tells."""
+    return getattr(X, "shape", (None,))[0]
+
+
+def _table(X):
+    """Something that speaks Arrow as it can be passed on: columns of polars that hold nothing at all get a type."""
+    untyped = [name for name, kind in getattr(X, "schema", {}).items() if str(kind) == "Null"] if _of_polars(X) else []
+    if untyped:
+        import polars
+
+        X = X.cast(dict.fromkeys(untyped, polars.Float64))
+    return X
+
+
+def _of_polars(X):
+    return type(X).__module__.startswith("polars.") and hasattr(X, "columns")
+
+
+def _name_text(X, error):
+    """Names the column of a frame whose cells are not numbers, when that is the trouble."""
+    if not hasattr(X, "iloc") or not hasattr(X, "columns"):
+        return
+    for j, name in enumerate(X.columns):
+        for cell in X.iloc[:, j].dropna():
+            try:
+                float(cell)
+            except (TypeError, ValueError):
+                raise ValueError(
+                    f"column {str(name)!r} is not numeric: it holds {cell!r}; leave it out, or make numbers of it"
+                ) from error
 
 
 def _names(estimator):
@@ -156,5 +240,12 @@ def _features(estimator, names, n_features, reset):
 def seed_of(random_state):
     """A seed of the core's generator: an integer is itself, a generator is asked for one."""
     if isinstance(random_state, (int, np.integer)):
-        return int(random_state)
+        return whole("random_state", random_state, largest=2**64 - 1)
     return int(check_random_state(random_state).randint(_LARGEST_SEED, dtype=np.uint64))
+
+
+def whole(name, value, largest=_LARGEST_COUNT):
+    """A whole number that is not negative; one beyond the largest is that."""
+    if not isinstance(value, Integral) or value < 0:
+        raise ValueError(f"{name}={value!r} must be a whole number that is not negative")
+    return min(int(value), largest)

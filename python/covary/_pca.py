@@ -26,7 +26,7 @@ class PCA(LinearGaussianEstimator):
     copy : bool
         Ignored: X is never changed.
     whiten : bool
-        Scale the coordinates to unit variance.
+        Scale the coordinates to unit variance. `save` keeps it.
     svd_solver : {"auto", "full", "covariance_eigh", "arpack", "randomized", "eigen", "svd", "dual", "krylov"}
         scikit-learn's names and the core's: "full" is "svd", "covariance_eigh" is "eigen", "arpack" and "randomized" are
         "krylov", which is as accurate as the others.
@@ -37,7 +37,7 @@ class PCA(LinearGaussianEstimator):
     random_state : int, RandomState or None
         Seed of the random start of "krylov".
     n_threads : int or None
-        All cores by default. Results do not depend on it.
+        All cores by default; counted from all cores downwards when negative (-1: all, -2: all but one). Results do not depend on it.
     verbose : bool
         Show progress.
 
@@ -122,8 +122,13 @@ class PCA(LinearGaussianEstimator):
             threads=self.n_threads,
         )
 
+    @classmethod
+    def _of(cls, model, **parameters):
+        return super()._of(model, **{"whiten": model.whiten, **parameters})
+
     def _components(self, seen):
         """scikit-learn's limits on n_components, and what is asked of the core: n rows span n − 1 directions."""
+        self._checked_components()
         if seen is None:
             return ("all" if self.n_components is None else self.n_components), None
         if self.n_components == "mle":
@@ -136,6 +141,8 @@ class PCA(LinearGaussianEstimator):
         least, most = (1, limit - 1) if self.svd_solver == "arpack" else (0, limit)
         q = most if self.n_components is None else self.n_components
         if not isinstance(q, Integral):
+            if not 0 <= q <= 1:
+                raise ValueError(f"n_components={q} must be a whole number, or a fraction of the variance in (0, 1)")
             # scikit-learn wants more than the share, the core at least the share: beyond rounding of the sums, the same.
             return q + _MORE * (1.0 - q), None
         name = "full" if self.svd_solver == "auto" else self.svd_solver

@@ -6,7 +6,7 @@ import numpy as np
 
 from covary import _covary
 from covary._base import LinearGaussianEstimator
-from covary._input import seed_of
+from covary._input import seed_of, whole
 
 
 class PPCAErrors(NamedTuple):
@@ -49,7 +49,7 @@ class PPCA(LinearGaussianEstimator):
     random_state : int, RandomState or None
         Seed of its random start.
     n_threads : int or None
-        All cores by default. Results do not depend on it, to the last bit.
+        All cores by default; counted from all cores downwards when negative (-1: all, -2: all but one). Results do not depend on it, to the last bit.
     verbose : bool
         Show progress.
 
@@ -125,10 +125,10 @@ class PPCA(LinearGaussianEstimator):
     def _options(self, seen):
         return _covary.Options(
             "ppca",
-            "all" if self.n_components is None else self.n_components,
+            "all" if self._checked_components() is None else self.n_components,
             solver=self.solver,
             tolerance=self.tol,
-            max_iterations=self.max_iter,
+            max_iterations=whole("max_iter", self.max_iter),
             seed=seed_of(self.random_state),
             threads=self.n_threads,
         )

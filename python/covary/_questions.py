@@ -5,7 +5,11 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array
 
 from covary import _covary
-from covary._input import is_single, rows_of, seed_of
+from covary._input import filled, is_single, rows_of, seed_of, weights_of, whole
+
+
+# Names of features in a message.
+_SHOWN = 8
 
 
 def estimator_class(model):
@@ -38,7 +42,7 @@ class Questions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """
         model = self._fitted()
         rows = rows_of(self, X)
-        return model.transform(rows, self._whitens(), is_single(X), self.n_threads)
+        return model.transform(rows, self._whitens(), is_single(X, rows), self.n_threads)
 
     def inverse_transform(self, Z):
         """Rows that latent coordinates stand for.
@@ -52,9 +56,10 @@ class Questions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         ndarray of shape (n, p)
         """
         model = self._fitted()
-        single = is_single(Z)
-        Z = check_array(Z, dtype=np.float64, ensure_all_finite=False, ensure_min_features=0, input_name="Z")
-        return model.inverse_transform(Z, self._whitens(), single, self.n_threads)
+        Z = check_array(
+            filled(Z), dtype=[np.float64, np.float32], ensure_all_finite=False, ensure_min_features=0, input_name="Z"
+        )
+        return model.inverse_transform(Z.astype(np.float64), self._whitens(), Z.dtype == np.float32, self.n_threads)
 
     def posterior(self, X):
         """Mean and covariance of the latent variables of each row, given the cells that were observed.
@@ -66,7 +71,7 @@ class Questions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Returns
         -------
         mean : ndarray of shape (n, q)
-        covariance : ndarray of shape (q, q), or (n, q, q) when rows have holes
+        covariance : ndarray of shape (q, q), or (n, q, q) when rows have missing values
         """
         model = self._fitted()
         return model.posterior(rows_of(self, X), self.n_threads)
@@ -85,7 +90,8 @@ class Questions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         ndarray of shape (n, p)
         """
         model = self._fitted()
-        return model.reconstruct(rows_of(self, X), kind, self.n_threads)
+        rows = rows_of(self, X)
+        return model.reconstruct(rows, kind, is_single(X, rows), self.n_threads)
 
     def score_samples(self, X):
         """Log density of the observed cells of each row; a row with none scores 0.
@@ -114,7 +120,8 @@ class Questions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         -------
         float
         """
-        return float(np.average(self.score_samples(X), weights=sample_weight))
+        scores = self.score_samples(X)
+        return float(np.average(scores, weights=weights_of(sample_weight, len(scores))))
 
     def impute(self, X, return_std=False):
         """Fill the holes of each row by what its observed cells say; observed cells stay as they are.
@@ -131,7 +138,7 @@ class Questions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """
         model = self._fitted()
         rows = rows_of(self, X)
-        return (model.impute_with_std if return_std else model.impute)(rows, self.n_threads)
+        return (model.impute_with_std if return_std else model.impute)(rows, is_single(X, rows), self.n_threads)
 
     def sample_missing(self, X, n_draws=1, random_state=0):
         """Draw the missing cells of each row given the observed ones: multiple imputation.
@@ -148,6 +155,7 @@ class Questions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             Observed cells are the same in every draw.
         """
         model = self._fitted()
+        n_draws = whole("n_draws", n_draws)
         return model.sample_missing(rows_of(self, X), n_draws, seed_of(random_state), self.n_threads)
 
     def predict_cells(self, X, rows, columns):
@@ -200,7 +208,7 @@ class Questions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         mean : ndarray
         covariance : ndarray
         """
-        return self._fitted().conditional(np.asarray(x, dtype=np.float64).ravel())
+        return self._fitted().conditional(np.asarray(filled(x), dtype=np.float64).ravel())
 
     def sample(self, n=1, random_state=0):
         """Draw rows from the model.
@@ -215,7 +223,7 @@ class Questions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         -------
         ndarray of shape (n, p)
         """
-        return self._fitted().sample(n, seed_of(random_state), self.n_threads)
+        return self._fitted().sample(whole("n", n), seed_of(random_state), self.n_threads)
 
     def marginal(self, features):
         """The model of some of the features.
@@ -231,12 +239,24 @@ class Questions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             Fitted.
         """
         model = self._fitted()
-        names = list(getattr(self, "feature_names_in_", []))
         if not isinstance(features, slice):
-            features = [names.index(f) if isinstance(f, str) else f for f in features]
+            features = [self._position(feature) for feature in features]
         indices = np.arange(model.n_features)[features]
         marginal = model.marginal(indices.tolist())
         return estimator_class(marginal)._of(marginal, n_threads=self.n_threads)
+
+    def _position(self, feature):
+        """A feature by its name, or whatever else it was called by."""
+        if not isinstance(feature, str):
+            return feature
+        names = list(getattr(self, "feature_names_in_", []))
+        if feature not in names:
+            known = ", ".join(map(repr, names[:_SHOWN])) + (", …" if len(names) > _SHOWN else "")
+            raise ValueError(
+                f"there is no feature {feature!r}: "
+                + (f"the names are {known}" if names else "the features have no names, only positions")
+            )
+        return names.index(feature)
 
     def rotate(self, method="varimax", **options):
         """The same model with its loadings, on the scale of correlations, turned so that they can be read.

@@ -1,15 +1,15 @@
 """How many components: one table over their number, and what each method chooses."""
 
 import json
-import warnings
 from html import escape
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from covary import _covary
-from covary._input import Reader, rows_of, seed_of
+from covary._input import Reader, rows_of, seed_of, whole
 from covary._progress import Progress
+from covary._warn import warn
 
 _SHOWN = ["components", "explained", "bic", "log_evidence", "cross_validated", "q2", "noise_variance"]
 _MOST_LINES = 25
@@ -127,7 +127,7 @@ def select(
     random_state : int, RandomState instance or None, default=0
         Of the folds and of the samples of noise.
     n_threads : int, optional
-        All cores by default; the result does not depend on it.
+        All cores by default; -1 too, -2 is all but one. The result does not depend on it.
     verbose : bool, default=False
         Whether to show progress.
 
@@ -161,8 +161,8 @@ def select(
     progress = Progress("select") if verbose else None
     found = _covary.select(
         rows,
-        max=max_components,
-        folds=folds,
+        max=None if max_components is None else whole("max_components", max_components),
+        folds=None if folds is None else whole("folds", folds),
         cells=cells,
         seed=seed_of(random_state),
         threads=n_threads,
@@ -172,9 +172,8 @@ def select(
     if progress is not None:
         progress.close(f"take {selection.recommended}")
     if not selection.converged:
-        warnings.warn(
+        warn(
             "some fits stopped at their limit of passes; the table is near, not at, what they would give",
             ConvergenceWarning,
-            stacklevel=2,
         )
     return selection

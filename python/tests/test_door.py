@@ -81,6 +81,34 @@ def test_ctrl_c_ends_a_call_within_a_fifth_of_a_second(given, work, tmp_path):
     assert best < 0.2
 
 
+def test_a_question_ends_with_ctrl_c():
+    """The threads have nothing to do soon after, though the rest of the rows would take them a long time."""
+    idle = script(
+        """
+        import os, signal, threading, time
+        import numpy as np
+        import covary
+
+        p, q = 1000, 100
+        m = covary.PPCA.from_parameters(mean=np.zeros(p), loadings=np.ones((p, q)), noise_variance=1.0)
+        X = np.broadcast_to(np.zeros(p), (5_000_000, p))  # one row, 40 GB of them
+        threading.Timer(0.7, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        try:
+            m.score_samples(X)
+            print("done")
+        except KeyboardInterrupt:
+            for _ in range(20):
+                before = time.process_time()
+                time.sleep(0.5)
+                if time.process_time() - before < 0.1:
+                    print("idle", flush=True)
+                    break
+        os._exit(0)
+        """
+    )
+    assert idle.strip() == "idle"
+
+
 def test_python_runs_while_a_fit_does():
     X = low_rank(40_000, 120, 5)
     steps, stop = [0], threading.Event()
@@ -187,3 +215,27 @@ def test_an_error_in_the_progress_callback_ends_the_fit():
     X = np.random.default_rng(0).normal(size=(1500, 1500))
     with pytest.raises(RuntimeError, match="no more paper"):
         _covary.fit(_covary.Rows.dense(X), _covary.Options("ppca", 5, solver="svd"), broken)
+
+
+def test_numbers_of_threads():
+    """As joblib has them; more than make sense are not started."""
+    printed = script(
+        """
+        import os
+        import covary
+        from support import low_rank
+
+        X, cores = low_rank(200, 5, 2), len(os.sched_getaffinity(0))
+        expected = covary.PPCA(2).fit(X).noise_variance_
+        for n in (-1, -2, -1000, 1, 10**6, 10**40):
+            assert covary.PPCA(2, n_threads=n).fit(X).noise_variance_ == expected
+        print(len(os.listdir("/proc/self/task")) < 20 * cores + 10)
+        """
+    )
+    assert printed.strip() == "True"
+
+
+@pytest.mark.parametrize("n", [0, 1.5, "all", [2]])
+def test_numbers_of_threads_that_are_none(n):
+    with pytest.raises(ValueError, match="n_threads=.* must be a positive number of threads, -1 for all cores"):
+        covary.PPCA(2, n_threads=n).fit(low_rank(50, 4, 2))

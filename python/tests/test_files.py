@@ -134,3 +134,23 @@ def test_pickle_copy_and_clone(X, make):
     more = pickle.loads(pickle.dumps(parts)).partial_fit(X[200:])
     np.testing.assert_allclose(more.get_covariance(), make(2).fit(X).get_covariance(), rtol=1e-11)
     assert clone(fitted).get_params() == fitted.get_params() and not hasattr(clone(fitted), "mean_")
+
+
+def test_whitening_outlives_the_file(X, tmp_path, command):
+    model = covary.PCA(3, whiten=True).fit(X)
+    model.save(tmp_path / "white.covary")
+    loaded = covary.load(tmp_path / "white.covary")
+    assert loaded.whiten is True
+    np.testing.assert_array_equal(loaded.transform(X), model.transform(X))
+    np.testing.assert_allclose(loaded.transform(X).std(axis=0, ddof=1), 1.0)
+    Z = model.transform(X)
+    np.testing.assert_array_equal(loaded.inverse_transform(Z), model.inverse_transform(Z))
+    plain = covary.PCA(3).fit(X)
+    plain.save(tmp_path / "plain.covary")
+    assert covary.load(tmp_path / "plain.covary").whiten is False
+    # The command reads both, as coordinates in the units of the data.
+    np.save(tmp_path / "x.npy", X)
+    white, straight = (command("transform", tmp_path / f"{name}.covary", tmp_path / "x.npy") for name in ("white", "plain"))
+    assert white == straight
+    assert b'"whiten":true' in (tmp_path / "white.covary").read_bytes().replace(b"\\", b"")
+    assert b"whiten" not in (tmp_path / "plain.covary").read_bytes()

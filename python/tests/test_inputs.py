@@ -138,3 +138,103 @@ def test_weights_beside_every_kind(X):
     for table in [*list(frames(X)), sparse.csr_array(X), np.asfortranarray(X)]:
         ours = covary.PPCA(2).fit(table, sample_weight=weights)
         np.testing.assert_allclose(ours.get_covariance(), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+def test_masked_cells_are_missing_values(dtype):
+    X = np.round(10 * low_rank(200, 6, 2)).astype(dtype)
+    mask = np.random.default_rng(1).random(X.shape) < 0.1
+    masked, Y = np.ma.array(X, mask=mask), np.where(mask, np.nan, X.astype(np.float32 if dtype == np.float32 else float))
+    ours, expected = covary.PPCA(2).fit(masked), covary.PPCA(2).fit(Y)
+    assert ours.report_["holes"]["missing"] == mask.sum()
+    np.testing.assert_array_equal(ours.get_covariance(), expected.get_covariance())
+    for question in ("transform", "score_samples", "impute", "reconstruct"):
+        np.testing.assert_array_equal(getattr(ours, question)(masked), getattr(ours, question)(Y))
+    np.testing.assert_array_equal(ours.conditional(masked[mask.any(axis=1)][0])[0], np.flatnonzero(mask[mask.any(axis=1)][0]))
+    np.testing.assert_array_equal(
+        covary.PPCA(2).partial_fit(masked).mean_, covary.PPCA(2).partial_fit(Y).mean_
+    )
+    assert covary.select(masked, max_components=2).holes["missing"] == mask.sum()
+    with pytest.raises(ValueError, match="needs complete rows"):
+        covary.kmo(masked)
+    # Nothing masked is an array like any other.
+    np.testing.assert_array_equal(covary.PPCA(2).fit(np.ma.array(X)).loadings_, covary.PPCA(2).fit(X).loadings_)
+
+
+def test_a_masked_weight_is_an_error(X, model):
+    weights = np.ma.array(np.ones(200), mask=np.arange(200) == 17)
+    for rows in (X, pl.from_numpy(X), covary.observed(sparse.csr_array(X))):
+        with pytest.raises(ValueError, match=r"sample_weight\[17\] is masked"):
+            covary.PPCA(2).fit(rows, sample_weight=weights)
+    with pytest.raises(ValueError, match=r"sample_weight\[17\] is masked"):
+        model.score(X, sample_weight=weights)
+    covary.PPCA(2).fit(X, sample_weight=np.ma.array(np.ones(200)))
+
+
+def test_weights_are_one_for_each_row_or_one_for_all(X, model):
+    for rows in [*list(frames(X))[:4], X, sparse.csr_array(X), covary.observed(sparse.csr_array(X))]:
+        with pytest.raises(ValueError, match=r"1D array or scalar.*shape is \(200, 1\)"):
+            covary.PPCA(2).fit(rows, sample_weight=np.ones((200, 1)))
+        twice = covary.PPCA(2).fit(rows, sample_weight=2.0)
+        assert twice.report_["weight"] == 400
+    assert model.score(X, sample_weight=3) == pytest.approx(model.score(X))
+
+
+def single_precision(X):
+    df = pd.DataFrame(X, columns=NAMES, dtype=np.float32)
+    table = pa.Table.from_pandas(df)
+    return [df, df.convert_dtypes(), pl.from_pandas(df), table, Capsule(table), sparse.csr_array(X.astype(np.float32))]
+
+
+@pytest.mark.parametrize("which", range(6))
+def test_answers_about_single_precision_are_in_it(X, which):
+    frame, array = single_precision(X)[which], X.astype(np.float32)
+    model = covary.PPCA(2).fit(frame)
+    for question in ("transform", "impute", "reconstruct"):
+        answer = getattr(model, question)(frame)
+        assert answer.dtype == getattr(model, question)(array.view(np.ndarray)).dtype == np.float32
+    assert all(part.dtype == np.float32 for part in model.impute(frame, return_std=True))
+    np.testing.assert_array_equal(model.impute(frame), array)
+    mixed = pd.DataFrame(X, columns=NAMES).astype({"c0": np.float32})
+    assert model.transform(mixed).dtype == model.transform(pl.from_pandas(mixed)).dtype == np.float64
+
+
+def test_features_that_do_not_exist_are_named(X, model):
+    with pytest.raises(ValueError, match="there is no feature 'typo': the features have no names"):
+        model.marginal(["typo"])
+    with pytest.raises(ValueError, match="there is no feature 'typo': the names are 'c0', 'c1'"):
+        covary.PPCA(2).fit(pd.DataFrame(X, columns=NAMES)).marginal(["c0", "typo"])
+
+
+@pytest.mark.parametrize("cell", ["Rome", pd.Timestamp("2020-01-01"), (1, 2)])
+def test_columns_of_pandas_that_are_not_numbers_are_named(X, cell):
+    frame = pd.DataFrame(X, columns=NAMES).convert_dtypes()
+    frame.loc[3, "c0"] = pd.NA
+    frame["city"] = pd.Series([cell] * len(X), dtype=object)
+    with pytest.raises(ValueError, match="column 'city' is not numeric: it holds"):
+        covary.PPCA(1).fit(frame)
+
+
+def test_columns_without_a_type_are_missing(X, model):
+    frame = pl.from_numpy(X, schema=NAMES).with_columns(c2=pl.lit(None))
+    assert frame.schema["c2"] == pl.Null
+    with pytest.raises(ValueError, match="feature 'c2' was never observed"):
+        covary.PPCA(1).fit(frame)
+    Y = X.copy()
+    Y[:, 2] = np.nan
+    np.testing.assert_allclose(model.score_samples(frame), model.score_samples(Y), rtol=1e-12)
+    with pytest.raises(ValueError, match="column 'c2' of X has no values and no type"):
+        covary.PPCA(1).fit(Capsule(frame))
+
+
+@pytest.mark.parametrize("column", [pl.Series([1.0, 2.0]), pa.chunked_array([[1.0, 2.0]]), Capsule(pl.Series([1.0, 2.0]))])
+def test_a_column_is_not_a_table(column):
+    with pytest.raises(ValueError, match="X is not a table of columns; give a frame"):
+        covary.PPCA(1).fit(column)
+
+
+@pytest.mark.parametrize("make", [covary.PPCA, covary.PCA, covary.BayesianPCA, covary.FactorAnalysis])
+@pytest.mark.parametrize("number", [[2], (1, 2), {}, "many", np.array([2])])
+def test_numbers_of_components_that_are_none(X, make, number):
+    with pytest.raises(ValueError, match="^n_components=.* must be a (whole )?number"):
+        make(number).fit(X)

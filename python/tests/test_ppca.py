@@ -1,9 +1,13 @@
 """PPCA against the closed form and dense formulas by NumPy."""
 
+import warnings
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.pipeline import make_pipeline
 from support import closed_form, log_normal, low_rank, punched
 
 import covary
@@ -184,6 +188,86 @@ def test_partial_fit_says_when_it_forgets(X):
         model.partial_fit(X[:, :3])
     with pytest.raises(NotFittedError):
         covary.PPCA(2).merge(covary.PPCA(2))
+
+
+def test_merging_needs_what_partial_fit_keeps(X):
+    fitted, seen = covary.PPCA(2).fit(X), covary.PPCA(2).partial_fit(X)
+    for left, right, which in ((seen, fitted, "other"), (fitted, seen, "this"), (covary.PPCA(2), fitted, "other")):
+        with pytest.raises(ValueError, match=f"{which} PPCA was made by fit.*partial_fit"):
+            left.merge(right)
+    assert fitted.report_["rows"] == seen.report_["rows"] == 400
+
+
+def test_an_estimator_merged_with_itself_has_seen_its_rows_twice(X):
+    twice = covary.PPCA(2).partial_fit(X)
+    assert twice.merge(twice) is twice
+    expected = covary.PPCA(2).fit(np.vstack([X, X]))
+    assert twice.report_["rows"] == 800
+    np.testing.assert_allclose(twice.get_covariance(), expected.get_covariance(), rtol=1e-11)
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_a_fit_that_fails_changes_nothing(X, method):
+    frame = pd.DataFrame(X, columns=list("abcdefgh"))
+    model = covary.PPCA(2).fit(frame)
+    before = model.transform(frame)
+    for bad in (np.full((10, 3), np.inf), pd.DataFrame({"x": [1.0, np.inf]}), pd.DataFrame({"x": ["a", "b"]})):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that partial_fit would forget
+            with pytest.raises(ValueError):
+                getattr(model, method)(bad)
+        assert model.n_features_in_ == 8 and list(model.feature_names_in_) == list(frame.columns)
+        np.testing.assert_array_equal(model.transform(frame), before)
+    fresh = covary.PPCA(2)
+    with pytest.raises(ValueError):
+        fresh.fit(np.full((10, 3), np.inf))
+    assert not hasattr(fresh, "n_features_in_")
+
+
+def line_of(call):
+    """File and line that the only warning of a call points at."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    assert len(caught) == 1
+    return caught[0].filename, caught[0].lineno
+
+
+def test_warnings_point_at_the_line_of_the_caller(X):
+    model = covary.PPCA(2).fit(X)
+    slow = low_rank(300, 200, 3)
+    factors = covary.FactorAnalysis(2, max_iter=1).partial_fit(X)
+    calls = [
+        lambda: model.partial_fit(X),
+        lambda: covary.PPCA(3, solver="krylov", max_iter=1).fit(slow),
+        lambda: covary.PPCA(3, solver="krylov", max_iter=1).fit_transform(slow),
+        lambda: make_pipeline(covary.PPCA(3, solver="krylov", max_iter=1)).fit(slow),
+        lambda: factors.transform(X),
+        lambda: covary.FactorAnalysis(3).fit(X[:, :4]),
+    ]
+    for call in calls:
+        assert line_of(call) == (__file__, call.__code__.co_firstlineno)
+
+
+def test_models_made_when_asked_for_say_that_they_did_not_converge(X):
+    for read in (lambda m: m.loadings_, lambda m: m.transform(X), lambda m: m.score(X)):
+        model = covary.FactorAnalysis(2, max_iter=1).partial_fit(X)
+        with pytest.warns(ConvergenceWarning, match="max_iter"):
+            read(model)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            read(model)  # once is enough
+
+
+def test_shapes_of_nothing(X):
+    Y = X.copy()
+    Y[3, 1] = np.nan
+    model = covary.PPCA(0).fit(X)
+    mean, covariance = model.posterior(Y)
+    assert (mean.shape, covariance.shape) == ((400, 0), (400, 0, 0))
+    assert model.posterior(X)[1].shape == (0, 0)
+    assert covary.PPCA(2).fit(X).sample_missing(Y, 0).shape == (0, 400, 8)
+    assert model.sample(0).shape == (0, 8)
 
 
 def test_threads_do_not_matter_to_the_last_bit():

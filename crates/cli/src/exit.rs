@@ -31,7 +31,8 @@ pub(crate) enum Code {
 impl From<ErrorClass> for Code {
     fn from(class: ErrorClass) -> Self {
         match class {
-            ErrorClass::Usage => Self::Usage,
+            // More than the machine can do is a request that makes no sense here.
+            ErrorClass::Usage | ErrorClass::Memory => Self::Usage,
             ErrorClass::Data => Self::Data,
             ErrorClass::Numerical => Self::Numerical,
             ErrorClass::File => Self::File,

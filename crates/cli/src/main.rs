@@ -25,6 +25,7 @@ use clap::Parser;
 fn main() -> ExitCode {
     exit::guarded(|| {
         let flags = flags::Flags::parse();
+        covary::memory::available_from(covary_io::available_memory);
         interrupt::install();
         command::run(flags.command)
     })

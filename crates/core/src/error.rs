@@ -294,6 +294,16 @@ pub enum Error {
         /// What the source says.
         error: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// More memory than there is.
+    #[error("{what} needs {} of memory, {}", bytes(*.needed), free(*.available))]
+    Memory {
+        /// What would have been made.
+        what: &'static str,
+        /// Bytes that it takes; the largest number when they cannot be counted.
+        needed: usize,
+        /// Bytes that could still be had, when known.
+        available: Option<usize>,
+    },
     /// The caller asked to stop.
     #[error("interrupted")]
     Interrupted,
@@ -310,8 +320,29 @@ pub enum ErrorClass {
     Numerical,
     /// A file or a model in it.
     File,
+    /// More memory than there is.
+    Memory,
     /// The caller asked to stop.
     Interrupted,
+}
+
+/// "12.3 GB"; the largest number stands for all beyond.
+fn bytes(count: usize) -> String {
+    const UNITS: [&str; 7] = ["bytes", "kB", "MB", "GB", "TB", "PB", "EB"];
+    let mut size = count as f64;
+    let mut unit = 0;
+    while size >= 1000.0 && unit + 1 < UNITS.len() {
+        size /= 1000.0;
+        unit += 1;
+    }
+    let least = if count == usize::MAX { "more than " } else { "" };
+    format!("{least}{size:.*} {}", unit.min(1), UNITS[unit])
+}
+
+/// What there is of memory instead, and what to do.
+fn free(available: Option<usize>) -> String {
+    let there = available.map_or("which cannot be had".into(), |n| format!("and {} are free", bytes(n)));
+    format!("{there}; ask for less at a time, or free memory")
 }
 
 /// "feature 'a'" or "feature 3".
@@ -377,6 +408,7 @@ impl Error {
             | Self::ObjectiveFell { .. } => ErrorClass::Numerical,
             Self::Format(_) | Self::Version { .. } => ErrorClass::File,
             Self::Source { class, .. } => *class,
+            Self::Memory { .. } => ErrorClass::Memory,
             Self::Interrupted => ErrorClass::Interrupted,
             _ => ErrorClass::Data,
         }

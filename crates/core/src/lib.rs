@@ -24,6 +24,7 @@
 //! | [`rotate`] | loadings turned so that they can be read |
 //! | [`assess`] | how well a factor model fits, how sure its numbers are, whether data are worth one |
 //! | [`select`] | choosing the number of components |
+//! | [`memory`] | planned sizes, checked before they are allocated |
 //! | [`persist`] | models and evidence as bytes that two languages can read |
 //!
 //! Symbols, once and for all: x is a row of p features, z its q latent variables, W the p × q loadings, μ the mean,
@@ -39,6 +40,7 @@ pub mod error;
 pub mod estimator;
 pub mod evidence;
 pub mod linalg;
+pub mod memory;
 pub mod model;
 pub mod persist;
 pub mod rotate;

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::errors::exception;
+use crate::door::now;
 use crate::model::{Model, to_mat};
 use crate::output::{matrix, vector};
 
@@ -40,7 +40,7 @@ pub(crate) fn given_bayes(
 ) -> PyResult<Model> {
     let known = known
         .map(|(loadings, mean)| Uncertainty { loadings: to_mat(&loadings), mean: mean.as_array().to_vec() });
-    let model = Predictive::given(mean.as_array().to_vec(), to_mat(&loadings), noise_variance, known);
-    let saved = model.and_then(|model| SavedModel::given(model, names));
-    Model::new(py, saved.map_err(|error| exception(py, &error))?)
+    let (mean, loadings) = (mean.as_array().to_vec(), to_mat(&loadings));
+    let made = || SavedModel::given(Predictive::given(mean, loadings, noise_variance, known)?, names);
+    Model::new(py, now(py, made)?)
 }

@@ -1,7 +1,6 @@
 //! The one door: work leaves the interpreter here, is watched from here, and comes back as a value or an exception.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,9 +9,9 @@ use std::time::Duration;
 use covary::{Control, Event};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use crate::errors::{bad_threads, exception};
+use crate::errors::exception;
+use crate::threads::{Threads, pool};
 
 /// How often Ctrl-C is looked for and progress shown: a tenth of what people notice, also when all cores are busy.
 const POLL: Duration = Duration::from_millis(20);
@@ -21,7 +20,7 @@ const POLL: Duration = Duration::from_millis(20);
 #[derive(Default)]
 pub(crate) struct Manner {
     /// Number of threads; all cores when there is none.
-    pub(crate) threads: Option<usize>,
+    pub(crate) threads: Option<Threads>,
     /// Called with (rows done, rows in all, iteration, objective, change), each `None` while unknown.
     pub(crate) progress: Option<Py<PyAny>>,
 }
@@ -58,11 +57,17 @@ pub(crate) fn run<T: Send + 'static>(
     }
 }
 
+/// Does small work at once, in the caller's thread; a panic there is an error too.
+pub(crate) fn now<T>(py: Python<'_>, work: impl FnOnce() -> covary::Result<T>) -> PyResult<T> {
+    let done = catch_unwind(AssertUnwindSafe(work)).map_err(|_| bug())?;
+    done.map_err(|error| exception(py, &error))
+}
+
 fn wait<T>(receiver: &Mutex<Receiver<T>>) -> Result<T, RecvTimeoutError> {
     locked(receiver).recv_timeout(POLL)
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -103,28 +108,4 @@ impl Shared {
         let iteration = iteration.map_or((None, None, None), |(n, o, c)| (Some(n), Some(o), Some(c)));
         progress.call1(py, (done, total, iteration.0, iteration.1, iteration.2)).map(drop)
     }
-}
-
-/// A pool of some number of threads that belongs to a process.
-struct Kept {
-    process: u32,
-    threads: usize,
-    pool: Arc<ThreadPool>,
-}
-
-static POOLS: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
-
-/// The pool of this many threads. A forked child gets pools of its own: threads do not survive a fork.
-fn pool(threads: Option<usize>) -> PyResult<Arc<ThreadPool>> {
-    let (process, threads) = (process::id(), threads.unwrap_or(0));
-    let mut pools = locked(&POOLS);
-    if let Some(kept) = pools.iter().find(|k| (k.process, k.threads) == (process, threads)) {
-        return Ok(Arc::clone(&kept.pool));
-    }
-    // A parent's pool is left alone: there is nobody who could answer when it is taken down.
-    pools.extract_if(.., |kept| kept.process != process).for_each(std::mem::forget);
-    let pool = ThreadPoolBuilder::new().num_threads(threads).build().map_err(|e| bad_threads(threads, &e))?;
-    let pool = Arc::new(pool);
-    pools.push(Kept { process, threads, pool: Arc::clone(&pool) });
-    Ok(pool)
 }

@@ -5,7 +5,8 @@ use std::io;
 
 use covary::{Error, ErrorClass};
 use pyo3::exceptions::{
-    PyFileNotFoundError, PyIsADirectoryError, PyKeyboardInterrupt, PyOSError, PyPermissionError, PyValueError,
+    PyFileNotFoundError, PyIsADirectoryError, PyKeyboardInterrupt, PyMemoryError, PyOSError,
+    PyPermissionError, PyValueError,
 };
 use pyo3::prelude::*;
 
@@ -14,6 +15,7 @@ pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
     let text = in_words(error);
     match (error, error.class()) {
         (_, ErrorClass::Interrupted) => PyKeyboardInterrupt::new_err(()),
+        (_, ErrorClass::Memory) => PyMemoryError::new_err(text),
         (Error::NoDensity { .. } | Error::Collapsed { .. } | Error::Format(_) | Error::Version { .. }, _) => {
             PyValueError::new_err(text)
         }

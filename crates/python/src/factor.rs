@@ -12,19 +12,20 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::door::{Manner, run};
-use crate::errors::exception;
+use crate::door::{Manner, now, run};
 use crate::input::Rows;
 use crate::model::{Model, to_mat};
-use crate::output::{double, matrix, single, vector};
+use crate::output::{Answer, matrix, vector};
+use crate::reading::Reading;
 use crate::rotation::Rotation;
+use crate::threads::Threads;
 
 /// How factors are to be fitted.
 #[pyclass(frozen, skip_from_py_object, module = "covary._covary")]
 #[derive(Clone)]
 pub(crate) struct FactorOptions {
     estimator: FactorAnalysis,
-    threads: Option<usize>,
+    threads: Option<Threads>,
 }
 
 #[pymethods]
@@ -43,7 +44,7 @@ impl FactorOptions {
         tolerance: Option<f64>,
         max_iterations: Option<usize>,
         seed: u64,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<Self> {
         let solver: FactorSolver = serde_json::from_value(solver.into())
             .map_err(|error| PyValueError::new_err(format!("solver: {error}")))?;
@@ -113,12 +114,11 @@ pub(crate) fn given_factors(
 ) -> PyResult<Model> {
     let (mean, pattern) = (mean.as_array().to_vec(), to_mat(&pattern));
     let noise = Noise::Diagonal(noise_variance.as_array().to_vec());
-    let model = match correlation {
+    let model = || match correlation {
         Some(phi) => Factors::given(mean, pattern.as_ref(), to_mat(&phi).as_ref(), noise),
         None => LinearGaussian::new(mean, pattern, noise).map(Factors::new),
     };
-    let saved = model.and_then(|model| SavedModel::given(model, names));
-    Model::new(py, saved.map_err(|error| exception(py, &error))?)
+    Model::new(py, now(py, || SavedModel::given(model()?, names))?)
 }
 
 /// Scores on factors (n, q): "regression" or "bartlett".
@@ -130,14 +130,13 @@ pub(crate) fn factor_scores<'py>(
     rows: &Rows,
     method: &str,
     single_precision: bool,
-    threads: Option<usize>,
+    threads: Option<Threads>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (factors, method) = (model.factors()?.clone(), scores(method)?);
-    let z = model.ask(py, rows, threads, move |_, rows| factors.transform(rows, method))?;
-    Ok(match single_precision {
-        true => single(&z).into_numpy(py)?.into_any(),
-        false => double(&z).into_numpy(py)?.into_any(),
-    })
+    let scores = move |_: &Reading, rows: &dyn RowSource| {
+        Answer::new(&factors.transform(rows, method)?, single_precision)
+    };
+    model.ask(py, rows, threads, scores)?.into_numpy(py)
 }
 
 /// How scores are estimated.
@@ -173,7 +172,7 @@ pub(crate) fn factor_tables<'py>(py: Python<'py>, model: &Model) -> PyResult<Bou
 /// Standard errors of a fit of factors, as JSON.
 #[pyfunction]
 #[pyo3(signature = (model, threads=None))]
-pub(crate) fn factor_errors(py: Python<'_>, model: &Model, threads: Option<usize>) -> PyResult<String> {
+pub(crate) fn factor_errors(py: Python<'_>, model: &Model, threads: Option<Threads>) -> PyResult<String> {
     let (factors, report) = (model.factors()?.clone(), model.saved().report.clone());
     run(py, &Manner { threads, progress: None }, move |_| {
         let found = standard_errors(&factors, &report)?;

@@ -12,11 +12,11 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::door::{Manner, run};
-use crate::errors::exception;
+use crate::door::{Manner, now, run};
 use crate::factor::FactorOptions;
 use crate::input::{Held, Rows};
 use crate::model::Model;
+use crate::threads::Threads;
 
 /// How a model is to be fitted.
 #[pyclass(frozen, skip_from_py_object, module = "covary._covary")]
@@ -29,7 +29,7 @@ pub(crate) struct Options {
     tolerance: Option<f64>,
     max_iterations: Option<usize>,
     seed: u64,
-    threads: Option<usize>,
+    threads: Option<Threads>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -47,11 +47,29 @@ enum Complete {
     To(usize),
 }
 
-#[derive(FromPyObject)]
-enum Asked {
-    Count(usize),
-    Fraction(f64),
-    Word(String),
+/// What people call `n_components`.
+struct Asked(Components);
+
+impl FromPyObject<'_, '_> for Asked {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        let word = given.extract::<&str>().ok();
+        let number =
+            || given.extract().map(Components::Count).or_else(|_| given.extract().map(Components::Fraction));
+        let known = match word {
+            Some("all") => Some(Components::All),
+            Some("mle") => Some(Components::Evidence),
+            Some(_) => None,
+            None => number().ok(),
+        };
+        known.map(Self).ok_or_else(|| {
+            let given = given.repr().map_or("?".into(), |text| text.to_string());
+            PyValueError::new_err(format!(
+                "n_components={given} must be a number, a fraction of the variance in (0, 1), 'mle' or None"
+            ))
+        })
+    }
 }
 
 #[pymethods]
@@ -71,7 +89,7 @@ impl Options {
         tolerance: Option<f64>,
         max_iterations: Option<usize>,
         seed: u64,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<Self> {
         let kind = match kind {
             "ppca" => Kind::Ppca,
@@ -79,20 +97,18 @@ impl Options {
             "bpca" => Kind::Bpca(bayes_method(method)?),
             other => return Err(PyValueError::new_err(format!("unknown kind of model '{other}'"))),
         };
-        let components = match components {
-            Asked::Count(q) => Components::Count(q),
-            Asked::Fraction(share) => Components::Fraction(share),
-            Asked::Word(word) if word == "all" => Components::All,
-            Asked::Word(word) if word == "mle" => Components::Evidence,
-            Asked::Word(word) => {
-                return Err(PyValueError::new_err(format!(
-                    "n_components='{word}' must be a number, a fraction of the variance in (0, 1), 'mle' or None"
-                )));
-            }
-        };
         let solver = serde_json::from_value(solver.into())
             .map_err(|error| PyValueError::new_err(format!("solver: {error}")))?;
-        Ok(Self { kind, components, complete, solver, tolerance, max_iterations, seed, threads })
+        Ok(Self {
+            kind,
+            components: components.0,
+            complete,
+            solver,
+            tolerance,
+            max_iterations,
+            seed,
+            threads,
+        })
     }
 }
 
@@ -320,8 +336,8 @@ impl Seen {
 impl Seen {
     /// Of no rows.
     #[new]
-    fn new(n_features: usize) -> Self {
-        Self { online: Arc::new(Online::empty(n_features)) }
+    fn new(py: Python<'_>, n_features: usize) -> PyResult<Self> {
+        Ok(Self { online: Arc::new(now(py, || Online::try_empty(n_features))?) })
     }
 
     /// Takes in rows; the options decide where steps start when there are holes.
@@ -346,12 +362,12 @@ impl Seen {
             }
         })?;
         // Whoever still looks, because somebody was interrupted, keeps what was there.
-        Arc::make_mut(&mut self.online).take(batch).map_err(|error| exception(py, &error))
+        now(py, || Arc::make_mut(&mut self.online).take(batch))
     }
 
     /// Takes in what another has seen.
     fn merge(&mut self, py: Python<'_>, other: &Self) -> PyResult<()> {
-        Arc::make_mut(&mut self.online).merge(&other.online).map_err(|error| exception(py, &error))
+        now(py, || Arc::make_mut(&mut self.online).merge(&other.online))
     }
 
     /// The model of what was seen.
@@ -391,25 +407,23 @@ impl Seen {
     /// Bytes of the moments and, where there were holes, bytes of the evidence and JSON of the tally.
     fn __getstate__<'py>(&self, py: Python<'py>) -> PyResult<State<Bound<'py, PyBytes>>> {
         let names: Vec<String> = (0..self.online.n_features()).map(|j| j.to_string()).collect();
-        let told = |error| exception(py, &error);
         let (complete, holey) = self.online.parts();
-        let complete = PyBytes::new(py, &complete.to_bytes(&names).map_err(told)?);
+        let complete = PyBytes::new(py, &now(py, || complete.to_bytes(&names))?);
         let Some((latent, tally)) = holey else { return Ok((complete, None)) };
-        let latent = PyBytes::new(py, &latent.to_bytes(&names).map_err(told)?);
+        let latent = PyBytes::new(py, &now(py, || latent.to_bytes(&names))?);
         Ok((complete, Some((latent, serde_json::to_string(tally).map_err(unreadable)?))))
     }
 
     fn __setstate__(&mut self, py: Python<'_>, state: State<Vec<u8>>) -> PyResult<()> {
-        let told = |error| exception(py, &error);
-        let complete = Evidence::from_bytes(&state.0).map_err(told)?.evidence;
+        let complete = now(py, || Evidence::from_bytes(&state.0))?.evidence;
         let holey = match state.1 {
             Some((latent, tally)) => {
                 let tally = serde_json::from_str(&tally).map_err(unreadable)?;
-                Some((Latent::from_bytes(&latent).map_err(told)?.evidence, tally))
+                Some((now(py, || Latent::from_bytes(&latent))?.evidence, tally))
             }
             None => None,
         };
-        self.online = Arc::new(Online::from_parts(complete, holey).map_err(told)?);
+        self.online = Arc::new(now(py, || Online::from_parts(complete, holey))?);
         Ok(())
     }
 }

@@ -8,13 +8,15 @@ use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_pyarrow::PyArrowType;
 use covary::data::{Block, Cells, Observed, Real, RowSource, Sparse, Table, counted_rows};
 use covary::linalg::MatRef;
+use covary_io::arrow_schema::{DataType, Schema};
 use covary_io::{Budget, Grid, Loaded, ReadOptions, Reader, Selection, Stream, open, open_arrow};
 use numpy::{Element, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::door::{Manner, run};
-use crate::errors::{exception, io_exception};
+use crate::door::{Manner, now, run};
+use crate::errors::io_exception;
+use crate::threads::Threads;
 
 /// What a fit or a question reads; owned, so that work which nobody waits for any more still has it.
 pub(crate) enum Held {
@@ -74,11 +76,12 @@ pub(crate) struct Rows {
     pub(crate) held: Arc<Held>,
     pub(crate) budget: Option<Budget>,
     names: Option<Vec<String>>,
+    single_precision: bool,
 }
 
 impl Rows {
-    fn new(held: Held, names: Option<Vec<String>>) -> Self {
-        Self { held: Arc::new(held), budget: None, names }
+    fn new(held: Held, names: Option<Vec<String>>, single_precision: bool) -> Self {
+        Self { held: Arc::new(held), budget: None, names, single_precision }
     }
 }
 
@@ -102,10 +105,12 @@ impl Rows {
         } else {
             return Err(PyTypeError::new_err("a two-dimensional array of float64 or float32 is needed"));
         };
-        let table = Table::new(cells);
-        let table = with(table, weights, Table::with_weights).map_err(|e| exception(py, &e))?;
-        let table = with_names(table, names.clone(), Table::with_names).map_err(|e| exception(py, &e))?;
-        Ok(Self::new(Held::Array { table, _owner: array.clone().unbind() }, names))
+        let single_precision = matches!(cells, Cells::F32(_));
+        let table = now(py, || {
+            let table = with(Table::new(cells), weights, Table::with_weights)?;
+            with_names(table, names.clone(), Table::with_names)
+        })?;
+        Ok(Self::new(Held::Array { table, _owner: array.clone().unbind() }, names, single_precision))
     }
 
     /// Compressed rows whose other cells are 0.
@@ -120,10 +125,13 @@ impl Rows {
         weights: Weights<'_>,
         names: Option<Vec<String>>,
     ) -> PyResult<Self> {
-        let rows = Sparse::new(offsets(&starts)?, vec(&columns), vec(&values), n_features);
-        let rows = rows.and_then(|rows| with(rows, weights, Sparse::with_weights));
-        let rows = rows.and_then(|rows| with_names(rows, names.clone(), Sparse::with_names));
-        Ok(Self::new(Held::Sparse(rows.map_err(|e| exception(py, &e))?), names))
+        let starts = offsets(&starts)?;
+        let rows = now(py, || {
+            let rows = Sparse::new(starts, vec(&columns), vec(&values), n_features)?;
+            let rows = with(rows, weights, Sparse::with_weights)?;
+            with_names(rows, names.clone(), Sparse::with_names)
+        })?;
+        Ok(Self::new(Held::Sparse(rows), names, false))
     }
 
     /// Compressed rows of which only the stored cells were seen.
@@ -138,24 +146,26 @@ impl Rows {
         weights: Weights<'_>,
         names: Option<Vec<String>>,
     ) -> PyResult<Self> {
-        let rows = Observed::from_rows(offsets(&starts)?, vec(&columns), vec(&values), n_features);
-        let rows = rows.and_then(|rows| with(rows, weights, Observed::with_weights));
-        let rows = rows.and_then(|rows| with_names(rows, names.clone(), Observed::with_names));
-        Ok(Self::new(Held::Observed(rows.map_err(|e| exception(py, &e))?), names))
+        let starts = offsets(&starts)?;
+        let rows = now(py, || {
+            let rows = Observed::from_rows(starts, vec(&columns), vec(&values), n_features)?;
+            let rows = with(rows, weights, Observed::with_weights)?;
+            with_names(rows, names.clone(), Observed::with_names)
+        })?;
+        Ok(Self::new(Held::Observed(rows), names, false))
     }
 
     /// A table of anything that speaks Arrow's PyCapsule interface; every column is a feature.
     #[staticmethod]
     #[pyo3(signature = (table, weights=None))]
-    fn arrow(
-        py: Python<'_>,
-        table: PyArrowType<RecordBatchStreamReader>,
-        weights: Weights<'_>,
-    ) -> PyResult<Self> {
-        let schema = table.0.schema();
-        let batches = table.0.collect::<Result<Vec<_>, _>>();
-        let batches = batches.map_err(|e| PyValueError::new_err(format!("X cannot be read: {e}")))?;
+    fn arrow(py: Python<'_>, table: &Bound<'_, PyAny>, weights: Weights<'_>) -> PyResult<Self> {
+        let reader = table.extract::<PyArrowType<RecordBatchStreamReader>>();
+        let PyArrowType(reader) = reader.map_err(|error| not_a_table(py, error))?;
+        let schema = reader.schema();
+        let batches = reader.collect::<Result<Vec<_>, _>>();
+        let batches = batches.map_err(|error| unreadable(&schema, &error.to_string()))?;
         let names: Vec<String> = schema.fields().iter().map(|f| f.name().clone()).collect();
+        let single_precision = schema.fields().iter().all(|f| *f.data_type() == DataType::Float32);
         let columns = Some(Selection::names(names.clone()));
         let options = ReadOptions { columns, ..ReadOptions::default() };
         let weights = weights.as_ref().map(vec);
@@ -166,13 +176,19 @@ impl Rows {
                 _ => Err(passes_once()),
             }
         })?;
-        Ok(Self::new(Held::Table(table), Some(names)))
+        Ok(Self::new(Held::Table(table), Some(names), single_precision))
     }
 
     /// Names of the features, when they have some.
     #[getter]
     pub(crate) fn names(&self) -> Option<Vec<String>> {
         self.names.clone()
+    }
+
+    /// Whether all cells were given in single precision.
+    #[getter]
+    fn single_precision(&self) -> bool {
+        self.single_precision
     }
 
     /// Number of features.
@@ -196,6 +212,25 @@ impl Rows {
         let rows = self.n_rows()?;
         Some(weights.map_or(rows, |weights| counted_rows(rows, weights.iter().sum())))
     }
+}
+
+/// For a column by itself, or what else Arrow passes on that has no columns.
+fn not_a_table(py: Python<'_>, why: PyErr) -> PyErr {
+    let error =
+        PyValueError::new_err("X is not a table of columns; give a frame, also when it has one column");
+    error.set_cause(py, Some(why));
+    error
+}
+
+/// Batches that cannot be imported; columns without a type are the usual trouble.
+fn unreadable(schema: &Schema, why: &str) -> PyErr {
+    let text = match schema.fields().iter().find(|field| *field.data_type() == DataType::Null) {
+        Some(field) => {
+            format!("column '{}' of X has no values and no type; give it one, or leave it out", field.name())
+        }
+        None => format!("X cannot be read: {why}"),
+    };
+    PyValueError::new_err(text)
 }
 
 /// An array as a matrix view that outlives this call.
@@ -303,13 +338,18 @@ impl File {
 
     /// The rows, loaded when they fit; with the given features when a model wants them by name.
     #[pyo3(signature = (features=None, threads=None))]
-    fn rows(&self, py: Python<'_>, features: Option<Vec<String>>, threads: Option<usize>) -> PyResult<Rows> {
+    fn rows(
+        &self,
+        py: Python<'_>,
+        features: Option<Vec<String>>,
+        threads: Option<Threads>,
+    ) -> PyResult<Rows> {
         let options = ReadOptions { features, ..self.options.clone() };
         let (path, limit) = (self.path.clone(), self.budget.table());
         let manner = Manner { threads, progress: None };
         let held = run(py, &manner, move |_| hold(open(&path, &options)?, limit))?;
         let names = self.named.then(|| self.features.clone());
-        Ok(Rows { held: Arc::new(held), budget: Some(self.budget), names })
+        Ok(Rows { held: Arc::new(held), budget: Some(self.budget), names, single_precision: false })
     }
 
     /// Where the file is.

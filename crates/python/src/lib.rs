@@ -14,12 +14,14 @@ mod precision;
 mod reading;
 mod rotation;
 mod select;
+mod threads;
 
 use pyo3::prelude::*;
 
 /// What `python/covary` is made from; not for use on its own.
 #[pymodule]
 fn _covary(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    covary::memory::available_from(covary_io::available_memory);
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<input::Rows>()?;
     module.add_class::<input::File>()?;

@@ -4,8 +4,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use covary::data::RowSource;
+use covary::Control;
+use covary::data::{RowSource, Watched, map_chunks};
 use covary::linalg::Mat;
+use covary::memory;
 use covary::model::{Factors, LatentCovariance, LinearGaussian, Model as AnyModel, Noise, Reconstruction};
 use covary::persist::SavedModel;
 use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
@@ -13,11 +15,11 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::door::{Manner, run};
-use crate::errors::exception;
+use crate::door::{Manner, now, run};
 use crate::input::{Held, Rows, write};
-use crate::output::{double, matrix, single, vector};
+use crate::output::{Answer, double, matrix, vector};
 use crate::reading::Reading;
+use crate::threads::Threads;
 
 /// A model with its provenance.
 #[pyclass(frozen, module = "covary._covary")]
@@ -28,7 +30,7 @@ pub(crate) struct Model {
 
 impl Model {
     pub(crate) fn new(py: Python<'_>, saved: SavedModel) -> PyResult<Self> {
-        let inner = Arc::new(Reading::new(&saved).map_err(|error| exception(py, &error))?);
+        let inner = Arc::new(now(py, || Reading::new(&saved))?);
         Ok(Self { saved, inner })
     }
 
@@ -45,16 +47,44 @@ impl Model {
         }
     }
 
-    /// Asks something about rows.
+    /// Asks something about rows, until somebody presses Ctrl-C.
     pub(crate) fn ask<T: Send + 'static>(
         &self,
         py: Python<'_>,
         rows: &Rows,
-        threads: Option<usize>,
+        threads: Option<Threads>,
         question: impl FnOnce(&Reading, &dyn RowSource) -> covary::Result<T> + Send + 'static,
     ) -> PyResult<T> {
         let (inner, held) = (Arc::clone(&self.inner), Arc::clone(&rows.held));
-        run(py, &Manner { threads, progress: None }, move |_| question(&inner, held.source()?))
+        run(py, &Manner { threads, progress: None }, move |control| {
+            question(&inner, &Watched::new(held.source()?, control))
+        })
+    }
+}
+
+/// Posterior covariances as they are handed over: (q, q), or (n, q, q) when rows have missing values.
+struct Covariances {
+    cells: Vec<f64>,
+    shape: Vec<usize>,
+}
+
+impl Covariances {
+    /// One for all rows, or written out for each.
+    fn of(covariance: LatentCovariance) -> covary::Result<Self> {
+        match covariance {
+            LatentCovariance::Shared(c) => {
+                Ok(Self { cells: double(&c)?.into_cells(), shape: vec![c.nrows(), c.ncols()] })
+            }
+            LatentCovariance::PerPattern { cells, pattern, latent: q } => {
+                memory::check("the array of a covariance for each row", &[pattern.len(), q, q])?;
+                let each = pattern.iter().flat_map(|k| &cells[k * q * q..(k + 1) * q * q]);
+                Ok(Self { cells: each.copied().collect(), shape: vec![pattern.len(), q, q] })
+            }
+        }
+    }
+
+    fn into_numpy(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        Ok(PyArray1::from_vec(py, self.cells).reshape(self.shape)?.into_any())
     }
 }
 
@@ -81,21 +111,19 @@ impl Model {
             GivenNoise::Isotropic(value) => Noise::Isotropic(value),
             GivenNoise::Diagonal(values) => Noise::Diagonal(values.as_array().to_vec()),
         };
-        let model = LinearGaussian::new(mean.as_array().to_vec(), to_mat(&loadings), noise);
-        let saved = model.and_then(|model| SavedModel::given(model, names));
-        Self::new(py, saved.map_err(|error| exception(py, &error))?)
+        let (mean, loadings) = (mean.as_array().to_vec(), to_mat(&loadings));
+        Self::new(py, now(py, || SavedModel::given(LinearGaussian::new(mean, loadings, noise)?, names))?)
     }
 
     /// Reads the bytes of a model file.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
-        Self::new(py, SavedModel::from_bytes(bytes).map_err(|error| exception(py, &error))?)
+        Self::new(py, now(py, || SavedModel::from_bytes(bytes))?)
     }
 
     /// The bytes of a model file.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = self.saved.to_bytes().map_err(|error| exception(py, &error))?;
-        Ok(PyBytes::new(py, &bytes))
+        Ok(PyBytes::new(py, &now(py, || self.saved.to_bytes())?))
     }
 
     /// Reads a model file.
@@ -106,10 +134,17 @@ impl Model {
         Self::from_bytes(py, &bytes)
     }
 
-    /// Writes a model file, whole or not at all.
-    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        let bytes = self.saved.to_bytes().map_err(|error| exception(py, &error))?;
-        write(py, path, &bytes)
+    /// Writes a model file, whole or not at all; `whiten`: whether coordinates are to be read in units of their deviations.
+    #[pyo3(signature = (path, whiten=false))]
+    fn save(&self, py: Python<'_>, path: PathBuf, whiten: bool) -> PyResult<()> {
+        let saved = SavedModel { whiten, ..self.saved.clone() };
+        write(py, path, &now(py, || saved.to_bytes())?)
+    }
+
+    /// Whether the file said that coordinates are to be read in units of their deviations.
+    #[getter]
+    fn whiten(&self) -> bool {
+        self.saved.whiten
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
@@ -162,7 +197,7 @@ impl Model {
             Reading::Components(m, _) => matrix(py, m.components().transpose()),
             Reading::Factors(m) => matrix(py, m.pattern().transpose()),
             Reading::Gaussian(m) => {
-                let (axes, _) = m.principal_axes().map_err(|error| exception(py, &error))?;
+                let (axes, _) = now(py, || m.principal_axes())?;
                 matrix(py, axes.transpose())
             }
         }
@@ -234,36 +269,27 @@ impl Model {
         rows: &Rows,
         whiten: bool,
         single_precision: bool,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        if single_precision {
-            let z = self.ask(py, rows, threads, move |m, rows| Ok(single(&m.transform(rows, whiten)?)))?;
-            return Ok(z.into_numpy(py)?.into_any());
-        }
-        let z = self.ask(py, rows, threads, move |m, rows| Ok(double(&m.transform(rows, whiten)?)))?;
-        Ok(z.into_numpy(py)?.into_any())
+        let question = move |m: &Reading, rows: &dyn RowSource| {
+            Answer::new(&m.transform(rows, whiten)?, single_precision)
+        };
+        self.ask(py, rows, threads, question)?.into_numpy(py)
     }
 
-    /// Posterior mean (n, q) and covariance: (q, q) when no row has a hole, else (n, q, q).
+    /// Posterior mean (n, q) and covariance: (q, q) when no row has missing values, else (n, q, q).
     #[pyo3(signature = (rows, threads=None))]
     fn posterior<'py>(
         &self,
         py: Python<'py>,
         rows: &Rows,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyAny>)> {
         let (mean, covariance) = self.ask(py, rows, threads, |m, rows| {
             let posterior = m.posterior(rows)?;
-            Ok((double(&posterior.mean), posterior.covariance))
+            Ok((double(&posterior.mean)?, Covariances::of(posterior.covariance)?))
         })?;
-        let covariance = match covariance {
-            LatentCovariance::Shared(c) => matrix(py, c.as_ref())?.into_any(),
-            LatentCovariance::PerRow { cells, latent: q } => {
-                let n = cells.len().checked_div(q * q).unwrap_or(0);
-                PyArray1::from_vec(py, cells).reshape([n, q, q])?.into_any()
-            }
-        };
-        Ok((mean.into_numpy(py)?, covariance))
+        Ok((mean.into_numpy(py)?, covariance.into_numpy(py)?))
     }
 
     /// Rows (n, p) of latent coordinates (n, q).
@@ -274,26 +300,26 @@ impl Model {
         latent: PyReadonlyArray2<'py, f64>,
         whiten: bool,
         single_precision: bool,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (inner, latent) = (Arc::clone(&self.inner), to_mat(&latent));
         let manner = Manner { threads, progress: None };
-        let x = run(py, &manner, move |_| inner.inverse_transform(latent.as_ref(), whiten))?;
-        Ok(match single_precision {
-            true => single(&x).into_numpy(py)?.into_any(),
-            false => double(&x).into_numpy(py)?.into_any(),
-        })
+        let decode = move |_: &Control<'_>| {
+            Answer::new(&inner.inverse_transform(latent.as_ref(), whiten)?, single_precision)
+        };
+        run(py, &manner, decode)?.into_numpy(py)
     }
 
     /// Each row rebuilt (n, p): "orthogonal" or "posterior".
-    #[pyo3(signature = (rows, kind, threads=None))]
+    #[pyo3(signature = (rows, kind, single_precision=false, threads=None))]
     fn reconstruct<'py>(
         &self,
         py: Python<'py>,
         rows: &Rows,
         kind: &str,
-        threads: Option<usize>,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        single_precision: bool,
+        threads: Option<Threads>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let kind = match kind {
             "orthogonal" => Reconstruction::Orthogonal,
             "posterior" => Reconstruction::Posterior,
@@ -303,7 +329,10 @@ impl Model {
                 )));
             }
         };
-        self.ask(py, rows, threads, move |m, rows| Ok(double(&m.reconstruct(rows, kind)?)))?.into_numpy(py)
+        let question = move |m: &Reading, rows: &dyn RowSource| {
+            Answer::new(&m.reconstruct(rows, kind)?, single_precision)
+        };
+        self.ask(py, rows, threads, question)?.into_numpy(py)
     }
 
     /// Log density of the observed cells of each row (n,).
@@ -312,35 +341,40 @@ impl Model {
         &self,
         py: Python<'py>,
         rows: &Rows,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let scores = self.ask(py, rows, threads, |m, rows| m.gaussian().log_density(rows))?;
         Ok(PyArray1::from_vec(py, scores))
     }
 
     /// The rows with their holes filled by conditional means (n, p); observed cells stay as they are.
-    #[pyo3(signature = (rows, threads=None))]
+    #[pyo3(signature = (rows, single_precision=false, threads=None))]
     fn impute<'py>(
         &self,
         py: Python<'py>,
         rows: &Rows,
-        threads: Option<usize>,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        self.ask(py, rows, threads, |m, rows| Ok(double(&m.gaussian().impute(rows)?)))?.into_numpy(py)
+        single_precision: bool,
+        threads: Option<Threads>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let question = move |m: &Reading, rows: &dyn RowSource| {
+            Answer::new(&m.gaussian().impute(rows)?, single_precision)
+        };
+        self.ask(py, rows, threads, question)?.into_numpy(py)
     }
 
     /// The same, and the standard deviation of each filled cell (n, p), 0 where a cell was observed.
-    #[pyo3(signature = (rows, threads=None))]
-    #[allow(clippy::type_complexity, reason = "a pair of arrays")]
+    #[pyo3(signature = (rows, single_precision=false, threads=None))]
     fn impute_with_std<'py>(
         &self,
         py: Python<'py>,
         rows: &Rows,
-        threads: Option<usize>,
-    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>)> {
-        let (cells, std) = self.ask(py, rows, threads, |m, rows| {
+        single_precision: bool,
+        threads: Option<Threads>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let (cells, std) = self.ask(py, rows, threads, move |m, rows| {
             let imputed = m.gaussian().impute_with_std(rows)?;
-            Ok((double(&imputed.cells), double(&imputed.std)))
+            let answer = |cells| Answer::new(cells, single_precision);
+            Ok((answer(&imputed.cells)?, answer(&imputed.std)?))
         })?;
         Ok((cells.into_numpy(py)?, std.into_numpy(py)?))
     }
@@ -353,12 +387,17 @@ impl Model {
         rows: &Rows,
         n_draws: usize,
         seed: u64,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<Bound<'py, PyArray3<f64>>> {
         let (cells, n) = self.ask(py, rows, threads, move |m, rows| {
             let draws = m.gaussian().draw_missing(rows, 0..n_draws, seed)?;
-            let n = draws.first().map_or(0, Mat::nrows);
-            Ok((draws.iter().flat_map(|draw| double(draw).into_cells()).collect::<Vec<f64>>(), n))
+            let n = match draws.first() {
+                Some(draw) => draw.nrows(),
+                None => map_chunks(rows, |chunk| Ok(chunk.nrows()))?.iter().sum(),
+            };
+            memory::check("the array of draws", &[n_draws, n, rows.n_features()])?;
+            let cells = draws.into_iter().map(|draw| Ok(double(&draw)?.into_cells()));
+            Ok((cells.collect::<covary::Result<Vec<_>>>()?.concat(), n))
         })?;
         PyArray1::from_vec(py, cells).reshape([n_draws, n, self.n_features()])
     }
@@ -371,7 +410,7 @@ impl Model {
         py: Python<'py>,
         rows: &Rows,
         cells: Vec<(usize, usize)>,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>)> {
         let (inner, held) = (Arc::clone(&self.inner), Arc::clone(&rows.held));
         let found = run(py, &Manner { threads, progress: None }, move |_| match &*held {
@@ -391,7 +430,7 @@ impl Model {
         &self,
         py: Python<'py>,
         rows: &Rows,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let found = self.ask(py, rows, threads, |m, rows| m.gaussian().outliers(rows))?;
         let dict = PyDict::new(py);
@@ -422,28 +461,24 @@ impl Model {
     fn marginal(&self, py: Python<'_>, features: Vec<usize>) -> PyResult<Self> {
         let name = |j: &usize| self.saved.features.get(*j).cloned();
         let names = self.saved.named().then(|| features.iter().filter_map(name).collect::<Vec<_>>());
-        let saved = match (&self.saved.model, &*self.inner) {
-            (AnyModel::Bpca(m), _) => m.marginal(&features).and_then(|model| SavedModel::given(model, names)),
-            (_, Reading::Factors(m)) => {
-                m.marginal(&features).and_then(|model| SavedModel::given(model, names))
-            }
-            (_, other) => {
-                other.gaussian().marginal(&features).and_then(|model| SavedModel::given(model, names))
-            }
+        let marginal = || match (&self.saved.model, &*self.inner) {
+            (AnyModel::Bpca(m), _) => SavedModel::given(m.marginal(&features)?, names),
+            (_, Reading::Factors(m)) => SavedModel::given(m.marginal(&features)?, names),
+            (_, other) => SavedModel::given(other.gaussian().marginal(&features)?, names),
         };
-        Self::new(py, saved.map_err(|error| exception(py, &error))?)
+        Self::new(py, now(py, marginal)?)
     }
 
     /// C = W Wᵀ + noise (p, p).
     fn covariance<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let inner = Arc::clone(&self.inner);
-        run(py, &Manner::default(), move |_| Ok(double(&inner.gaussian().covariance())))?.into_numpy(py)
+        run(py, &Manner::default(), move |_| double(&inner.gaussian().try_covariance()?))?.into_numpy(py)
     }
 
     /// C⁻¹ (p, p).
     fn precision<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let inner = Arc::clone(&self.inner);
-        run(py, &Manner::default(), move |_| Ok(double(&inner.gaussian().precision()?)))?.into_numpy(py)
+        run(py, &Manner::default(), move |_| double(&inner.gaussian().precision()?))?.into_numpy(py)
     }
 
     /// Rows drawn from the model (n, p).
@@ -453,16 +488,17 @@ impl Model {
         py: Python<'py>,
         n: usize,
         seed: u64,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let inner = Arc::clone(&self.inner);
         let manner = Manner { threads, progress: None };
-        run(py, &manner, move |_| Ok(double(&inner.gaussian().sample(n, seed))))?.into_numpy(py)
+        let sample = move |control: &Control<'_>| double(&inner.gaussian().sample_with(n, seed, control)?);
+        run(py, &manner, sample)?.into_numpy(py)
     }
 
     fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
         let Ok(other) = other.cast::<Self>() else { return Ok(false) };
-        let bytes = |model: &SavedModel| model.to_bytes().map_err(|error| exception(py, &error));
+        let bytes = |model: &SavedModel| now(py, || model.to_bytes());
         Ok(bytes(&self.saved)? == bytes(&other.get().saved)?)
     }
 

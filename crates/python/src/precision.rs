@@ -9,9 +9,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::door::{Manner, run};
+use crate::door::{Manner, now, run};
 use crate::model::Model;
 use crate::output::{double, matrix, vector};
+use crate::threads::Threads;
 
 /// Standard errors of a fit of PPCA: mean (p,), noise_variance, explained_variance (q,), loadings (p, q).
 #[pyfunction]
@@ -19,7 +20,7 @@ use crate::output::{double, matrix, vector};
 pub(crate) fn ppca_errors<'py>(
     py: Python<'py>,
     model: &Model,
-    threads: Option<usize>,
+    threads: Option<Threads>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let found = estimated(py, model, threads, |estimate| Ok(estimate.standard_errors()))?;
     let dict = PyDict::new(py);
@@ -37,12 +38,12 @@ pub(crate) fn ppca_intervals<'py>(
     py: Python<'py>,
     model: &Model,
     level: Option<f64>,
-    threads: Option<usize>,
+    threads: Option<Threads>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let level = level.unwrap_or(PpcaEstimate::LEVEL);
     let found = estimated(py, model, threads, move |estimate| estimate.intervals(level))?;
     let (low, high) = found.noise_variance.unwrap_or((f64::NAN, f64::NAN));
-    let (lower, upper) = (double(&found.loadings_lower), double(&found.loadings_upper));
+    let (lower, upper) = now(py, || Ok((double(&found.loadings_lower)?, double(&found.loadings_upper)?)))?;
     let loadings = PyArray1::from_vec(py, [lower.into_cells(), upper.into_cells()].concat());
     let (p, q) = (found.loadings_lower.nrows(), found.loadings_lower.ncols());
     let dict = PyDict::new(py);
@@ -57,7 +58,7 @@ pub(crate) fn ppca_intervals<'py>(
 fn estimated<T: Send + 'static>(
     py: Python<'_>,
     model: &Model,
-    threads: Option<usize>,
+    threads: Option<Threads>,
     question: impl FnOnce(&PpcaEstimate<'_>) -> covary::Result<T> + Send + 'static,
 ) -> PyResult<T> {
     let AnyModel::Ppca(numbers) = &model.saved().model else {

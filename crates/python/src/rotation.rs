@@ -10,8 +10,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::door::{Manner, run};
-use crate::errors::exception;
+use crate::door::{Manner, now, run};
 use crate::fit::Seen;
 use crate::model::to_mat;
 use crate::output::{matrix, vector};
@@ -111,7 +110,7 @@ fn method_of(
                 "a target is for 'target' and 'procrustes', not '{name}'"
             )));
         }
-        (_, None) => name.parse().map_err(|error| exception(py, &error))?,
+        (_, None) => now(py, || name.parse())?,
     };
     let method = match (method, parameter) {
         (Method::Promax { .. }, Some(power)) => Method::Promax { power },
@@ -144,8 +143,8 @@ pub(crate) fn seen_covariance(
     mean: Option<PyReadonlyArray1<'_, f64>>,
 ) -> PyResult<Seen> {
     let mean = mean.map(|mean| mean.as_array().to_vec());
-    let made = Evidence::from_covariance(to_mat(&covariance).as_ref(), mean.as_deref(), n_rows);
-    made.and_then(Seen::of).map_err(|error| exception(py, &error))
+    let covariance = to_mat(&covariance);
+    now(py, || Seen::of(Evidence::from_covariance(covariance.as_ref(), mean.as_deref(), n_rows)?))
 }
 
 /// Sampling adequacy, Bartlett's test and squared multiple correlations of a covariance (p, p) and the number of rows, when known, as JSON.

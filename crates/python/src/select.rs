@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use crate::door::{Manner, run};
 use crate::fit::loaded_bytes;
 use crate::input::{Held, Rows};
+use crate::threads::Threads;
 
 /// The table over the number of components, the choices and the recommendation, as JSON.
 #[pyfunction]
@@ -22,7 +23,7 @@ pub(crate) fn select(
     folds: Option<usize>,
     cells: bool,
     seed: u64,
-    threads: Option<usize>,
+    threads: Option<Threads>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let mut select = Select::new().cells(cells).seed(seed);

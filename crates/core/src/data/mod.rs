@@ -6,6 +6,7 @@ mod rows;
 mod source;
 mod sparse;
 mod table;
+mod watched;
 
 pub(crate) use chunk::with_view;
 pub use chunk::{Block, Cells, Chunk, Order, Real};
@@ -14,3 +15,4 @@ pub use rows::Rows;
 pub use source::{RowSource, RowStream, counted_rows, counted_weight, map_chunks};
 pub use sparse::Sparse;
 pub use table::Table;
+pub use watched::Watched;

@@ -15,7 +15,11 @@ use crate::evidence::{
     Accumulator, Census, Found, Latent, LatentParameters, Moments, Pairwise, Survey, gather,
 };
 use crate::linalg::power_of_two;
+use crate::memory;
 use crate::model::{LinearGaussian, Spectrum};
+
+/// Matrices of p × p that exist at once: what was seen, a batch, and two on their way.
+const SQUARES: usize = 4;
 
 /// What batches of rows have said so far.
 ///
@@ -62,6 +66,15 @@ impl Online {
     /// Of no rows.
     pub fn empty(n_features: usize) -> Self {
         Self { complete: Moments::empty_double(n_features), holey: None }
+    }
+
+    /// The same, refused before it is made when memory is not enough for it and for a batch.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn try_empty(n_features: usize) -> Result<Self> {
+        memory::check("the covariance of the rows seen", &[SQUARES, n_features, n_features])?;
+        Ok(Self::empty(n_features))
     }
 
     /// From what [`parts`](Self::parts) gave.
@@ -204,6 +217,8 @@ impl<M: FromSpectrum> Spectral<M> {
             Some((latent, _)) => Arc::clone(latent.parameters()),
             None => Arc::new(self.begin(seen, rows, control)?),
         };
+        let q = parameters.n_latent();
+        memory::check("the evidence of rows with missing values", &[2, p, q + 1, (q + 4) / 2])?;
         let batch = gather(source, || Latent::empty(Arc::clone(&parameters)), control)?;
         if batch.weight() == 0.0 {
             return Ok(Batch { complete: None, holey: None });

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Components;
 use crate::error::{Error, Result};
+use crate::memory;
 
 /// A way to the spectrum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -68,6 +69,22 @@ pub struct Plan {
     pub reason: String,
     /// Bytes that it will hold, roughly.
     pub memory: usize,
+}
+
+impl Plan {
+    /// Refuses a plan that takes more than there is of memory.
+    pub(super) fn check_memory(&self) -> Result<()> {
+        let what = match self.solver {
+            Solver::Eigen => "the eigen solver",
+            Solver::Svd => "the svd solver",
+            Solver::Dual => "the dual solver",
+            Solver::Krylov => "the krylov solver",
+            Solver::Newton => "the newton solver",
+            Solver::Em => "the em solver",
+            Solver::Auto | Solver::Given => return Ok(()),
+        };
+        memory::check_bytes(what, self.memory)
+    }
 }
 
 /// Decides on a solver, or checks the one that was asked for.

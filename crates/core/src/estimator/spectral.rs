@@ -212,6 +212,9 @@ impl<M> Spectral<M> {
         let seen_in_part = self.solver == Solver::Auto && source.observed_only();
         let asked = if seen_in_part { Solver::Em } else { self.solver };
         let plan = choose(asked, &self.request(source))?;
+        if plan.solver != Solver::Em {
+            plan.check_memory()?; // what EM takes shows when it is known what is missing
+        }
         self.look_with(plan, source, control).map_err(|e| e.named(source.feature_names()))
     }
 

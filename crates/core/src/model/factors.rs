@@ -1,6 +1,6 @@
 //! Factor analysis as people read it: loadings on turned factors, what they explain, and scores.
 
-use super::{LatentCovariance, LinearGaussian, Noise, Posterior};
+use super::{LinearGaussian, Noise, Posterior};
 use crate::data::Rows;
 use crate::error::{Error, Result};
 use crate::linalg::{Cholesky, Mat, MatRef, column_norm, inverse, mirror_lower, product};
@@ -218,16 +218,7 @@ impl Factors {
     pub fn posterior<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Posterior> {
         let Posterior { mean, covariance } = self.gaussian.posterior(rows)?;
         let Some(t) = self.turn() else { return Ok(Posterior { mean, covariance }) };
-        let turned = |c: MatRef<'_, f64>| congruent(t, c);
-        let covariance = match covariance {
-            LatentCovariance::Shared(c) => LatentCovariance::Shared(turned(c.as_ref())),
-            LatentCovariance::PerRow { cells, latent: q } => {
-                let each = cells.chunks(q * q).map(|c| turned(MatRef::from_column_major_slice(c, q, q)));
-                let cells = each.flat_map(|c| (0..q * q).map(move |k| c[(k % q, k / q)]).collect::<Vec<_>>());
-                LatentCovariance::PerRow { cells: cells.collect(), latent: q }
-            }
-        };
-        Ok(Posterior { mean: self.turned_rows(mean), covariance })
+        Ok(Posterior { mean: self.turned_rows(mean), covariance: covariance.map(|c| congruent(t, c)) })
     }
 
     /// Rows of latent coordinates z (n × q) as factors Tᵀz.

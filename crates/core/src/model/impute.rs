@@ -11,10 +11,12 @@ use super::LinearGaussian;
 use super::asked::{Asked, LANES, Need};
 use super::groups::Group;
 use super::listed::Listed;
-use super::questions::{latent_of, posterior_of, stack};
+use super::posterior::{Covariances, posterior_of};
+use super::questions::{latent_of, room_for, stack};
 use crate::data::{Chunk, Observed, Real, RowSource, Rows, map_chunks, with_view};
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef, product};
+use crate::memory;
 
 /// Words of the generator that belong to one draw of one row: more than any row needs.
 const DRAW_WORDS: u128 = 1 << 32;
@@ -54,11 +56,12 @@ impl LinearGaussian {
     /// Distribution of the missing cells (NaN) of one row given the observed ones.
     ///
     /// # Errors
-    /// When the row has another number of features or an infinite cell.
+    /// When the row has another number of features or an infinite cell, or the covariance does not fit in memory.
     pub fn conditional(&self, row: &[f64]) -> Result<Conditional> {
         let rows = Rows::from(MatRef::from_row_major_slice(row, 1, row.len()));
         let posterior = self.posterior(&rows)?;
         let features: Vec<usize> = (0..row.len()).filter(|j| row[*j].is_nan()).collect();
+        memory::check("the covariance of the missing cells", &[2, features.len(), features.len()])?;
         let part = self.marginal(&features)?;
         let w = part.loadings();
         let spread = product(w.as_ref(), posterior.covariance.of(0));
@@ -72,10 +75,11 @@ impl LinearGaussian {
     /// they are, to the last bit. An empty row becomes the mean.
     ///
     /// # Errors
-    /// When the rows have another number of features or an infinite cell.
+    /// When the rows have another number of features or an infinite cell, or the answer does not fit in memory.
     pub fn impute<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Mat<f64>> {
-        let asked = Asked::new(self, Need::Posterior);
-        let parts = map_chunks(rows.into().source(), |chunk| {
+        let (rows, asked) = (rows.into(), Asked::new(self, Need::Posterior));
+        room_for("the table of filled rows", rows.source(), self.n_features())?;
+        let parts = map_chunks(rows.source(), |chunk| {
             let z = latent_of(&asked, chunk)?;
             let mut cells = dense(chunk);
             self.fill_means(&mut cells, &z);
@@ -88,13 +92,15 @@ impl LinearGaussian {
     /// $\sqrt{\sigma_j^2 + w_j^\top \mathrm{Cov}(z)\, w_j}$.
     ///
     /// # Errors
-    /// When the rows have another number of features or an infinite cell.
+    /// When the rows have another number of features or an infinite cell, or the answer does not fit in memory.
     pub fn impute_with_std<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Imputed> {
-        let (asked, p) = (Asked::new(self, Need::Posterior), self.n_features());
-        let parts = map_chunks(rows.into().source(), |chunk| {
+        let (rows, p) = (rows.into(), self.n_features());
+        room_for("the table of filled rows", rows.source(), p.saturating_mul(2))?;
+        let asked = Asked::new(self, Need::Posterior);
+        let parts = map_chunks(rows.source(), |chunk| {
             let posterior = posterior_of(&asked, chunk)?;
             let mut cells = dense(chunk);
-            let std = self.deviations(&cells, posterior.covariances.as_deref());
+            let std = self.deviations(&cells, posterior.covariances.as_ref());
             self.fill_means(&mut cells, &posterior.mean);
             Ok((cells, std))
         })?;
@@ -110,15 +116,17 @@ impl LinearGaussian {
     /// rows are cut into chunks, which draws are asked for or how many threads there are.
     ///
     /// # Errors
-    /// When the rows have another number of features or an infinite cell.
+    /// When the rows have another number of features or an infinite cell, or the answer does not fit in memory.
     pub fn draw_missing<'a>(
         &self,
         rows: impl Into<Rows<'a>>,
         draws: Range<usize>,
         seed: u64,
     ) -> Result<Vec<Mat<f64>>> {
-        let asked = Asked::new(self, Need::RowByRow);
-        let parts = map_chunks(rows.into().source(), |chunk| {
+        let (rows, asked, p) = (rows.into(), Asked::new(self, Need::RowByRow), self.n_features());
+        room_for("the table of draws", rows.source(), draws.len().saturating_mul(p))?;
+        let parts = map_chunks(rows.source(), |chunk| {
+            memory::check("the table of draws", &[draws.len(), chunk.nrows(), p])?;
             let mut all = vec![dense(chunk); draws.len()];
             asked.for_each_group(chunk, |g| {
                 if g.is_complete() {
@@ -209,16 +217,15 @@ impl LinearGaussian {
         }
     }
 
-    /// Standard deviation of each hole (n × p), for posterior covariances of the rows, row after row.
-    fn deviations(&self, cells: &Mat<f64>, covariances: Option<&[f64]>) -> Mat<f64> {
-        let square = self.n_latent() * self.n_latent();
+    /// Standard deviation of each hole (n × p), for posterior covariances of the rows.
+    fn deviations(&self, cells: &Mat<f64>, covariances: Option<&Covariances>) -> Mat<f64> {
         let mut std = Mat::zeros(cells.nrows(), cells.ncols());
         let Some(covariances) = covariances else { return std };
         for j in 0..cells.ncols() {
             let feature = self.feature(j);
             let column = std.col_as_slice_mut(j).iter_mut().zip(cells.col_as_slice(j)).enumerate();
             for (i, (std, _)) in column.filter(|(_, (_, cell))| cell.is_nan()) {
-                *std = feature.deviation(&covariances[i * square..(i + 1) * square]);
+                *std = feature.deviation(covariances.of(i, self.n_latent()));
             }
         }
         std

@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::linalg::{
     Mat, column_norm, complete_basis, orthonormality_error, product, right_singular, standard_signs,
 };
+use crate::memory;
 
 /// Variance of the noise ε.
 #[derive(Debug, Clone, PartialEq)]
@@ -106,6 +107,15 @@ impl LinearGaussian {
         let mut c = product(self.loadings.as_ref(), self.loadings.transpose());
         (0..self.n_features()).for_each(|j| c[(j, j)] += self.noise.of(j));
         c
+    }
+
+    /// The same, refused before it is made when memory is not enough.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn try_covariance(&self) -> Result<Mat<f64>> {
+        memory::check("the covariance of all features", &[self.n_features(), self.n_features()])?;
+        Ok(self.covariance())
     }
 
     /// The model of some of the features, in the given order.

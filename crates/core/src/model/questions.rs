@@ -6,9 +6,10 @@ use super::LinearGaussian;
 use super::asked::{Asked, Need};
 use super::groups::Group;
 use super::kernel::Kernel;
-use crate::data::{Chunk, Rows, map_chunks};
+use crate::data::{Chunk, RowSource, Rows, map_chunks};
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef, product};
+use crate::memory;
 
 /// How a row is rebuilt from its latent coordinates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -18,41 +19,6 @@ pub enum Reconstruction {
     Orthogonal,
     /// From the posterior mean, which lies nearer to the model's mean.
     Posterior,
-}
-
-/// The posterior of the latent variables of some rows.
-#[derive(Debug, Clone)]
-pub struct Posterior {
-    /// Means (n × q).
-    pub mean: Mat<f64>,
-    /// Covariances (q × q).
-    pub covariance: LatentCovariance,
-}
-
-/// Posterior covariances: all the same unless rows have holes.
-#[derive(Debug, Clone)]
-pub enum LatentCovariance {
-    /// No row has a hole.
-    Shared(Mat<f64>),
-    /// One per row.
-    PerRow {
-        /// q² numbers for each row, row after row.
-        cells: Vec<f64>,
-        /// q.
-        latent: usize,
-    },
-}
-
-impl LatentCovariance {
-    /// Of one row (q × q).
-    pub fn of(&self, row: usize) -> MatRef<'_, f64> {
-        match self {
-            Self::Shared(c) => c.as_ref(),
-            Self::PerRow { cells, latent: q } => {
-                MatRef::from_column_major_slice(&cells[row * q * q..(row + 1) * q * q], *q, *q)
-            }
-        }
-    }
 }
 
 /// How far rows are from what the model expects.
@@ -96,10 +62,11 @@ impl LinearGaussian {
     /// $M = W^\top W + \sigma^2 I$ \[TB99, eq. 6\].
     ///
     /// # Errors
-    /// When the rows have another number of features or an infinite cell.
+    /// When the rows have another number of features or an infinite cell, or the answer does not fit in memory.
     pub fn latent_mean<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Mat<f64>> {
-        let asked = Asked::new(self, Need::Posterior);
-        let parts = map_chunks(rows.into().source(), |chunk| latent_of(&asked, chunk))?;
+        let (rows, asked) = (rows.into(), Asked::new(self, Need::Posterior));
+        room_for("the table of coordinates", rows.source(), self.n_latent())?;
+        let parts = map_chunks(rows.source(), |chunk| latent_of(&asked, chunk))?;
         Ok(stack(self.n_latent(), parts.iter().map(Mat::as_ref)))
     }
 
@@ -111,29 +78,6 @@ impl LinearGaussian {
         })
     }
 
-    /// Posterior mean and covariance of the latent variables of each row.
-    ///
-    /// # Errors
-    /// When the rows have another number of features or an infinite cell.
-    pub fn posterior<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Posterior> {
-        let (asked, q) = (Asked::new(self, Need::Posterior), self.n_latent());
-        let parts = map_chunks(rows.into().source(), |chunk| posterior_of(&asked, chunk))?;
-        let mean = stack(q, parts.iter().map(|part| part.mean.as_ref()));
-        let holes = parts.iter().any(|part| part.covariances.is_some());
-        let full = asked.full()?.factor().covariance();
-        if !holes {
-            return Ok(Posterior { mean, covariance: LatentCovariance::Shared(full) });
-        }
-        let mut cells = Vec::with_capacity(mean.nrows() * q * q);
-        for part in &parts {
-            match &part.covariances {
-                Some(covariances) => cells.extend(covariances),
-                None => (0..part.mean.nrows()).for_each(|_| cells.extend(square(&full))),
-            }
-        }
-        Ok(Posterior { mean, covariance: LatentCovariance::PerRow { cells, latent: q } })
-    }
-
     /// Each row rebuilt from its latent coordinates (n × p), the missing cells too.
     ///
     /// # Errors
@@ -143,8 +87,9 @@ impl LinearGaussian {
             Reconstruction::Posterior => Need::Posterior,
             Reconstruction::Orthogonal => Need::LeastSquares,
         };
-        let asked = Asked::new(self, need);
-        let parts = map_chunks(rows.into().source(), |chunk| {
+        let (rows, asked) = (rows.into(), Asked::new(self, need));
+        room_for("the table of rebuilt rows", rows.source(), self.n_features())?;
+        let parts = map_chunks(rows.source(), |chunk| {
             let z = columns_of(&asked, chunk, self.n_latent(), |group| match kind {
                 Reconstruction::Posterior => Ok(group.latent()),
                 Reconstruction::Orthogonal => group.least_squares(),
@@ -204,9 +149,10 @@ impl LinearGaussian {
     /// C⁻¹ by Woodbury's identity (p × p).
     ///
     /// # Errors
-    /// When C is singular.
+    /// When C is singular or does not fit in memory.
     pub fn precision(&self) -> Result<Mat<f64>> {
         let p = self.n_features();
+        memory::check("the precision matrix of all features", &[3, p, p])?;
         let kernel = Kernel::new(self)?;
         kernel.log_det()?;
         // Columns of C⁻¹ are what each unit deviation is worth: (e − A z) / s for noise, (W⁺)ᵀz without.
@@ -278,51 +224,18 @@ pub(super) fn latent_of(asked: &Asked<'_>, chunk: &Chunk<'_>) -> Result<Mat<f64>
     columns_of(asked, chunk, asked.n_latent(), |group| Ok(group.latent()))
 }
 
-/// What is known of the latent variables of the rows of a chunk.
-pub(super) struct ChunkPosterior {
-    /// Means (n × q).
-    pub(super) mean: Mat<f64>,
-    /// q² numbers for each row, row after row, when one has a hole.
-    pub(super) covariances: Option<Vec<f64>>,
-}
-
-pub(super) fn posterior_of(asked: &Asked<'_>, chunk: &Chunk<'_>) -> Result<ChunkPosterior> {
-    let q = asked.n_latent();
-    let mut mean = Mat::zeros(chunk.nrows(), q);
-    let mut whole: Vec<usize> = Vec::new();
-    let mut covariances = None;
-    asked.for_each_group(chunk, |g| {
-        scatter_rows(&mut mean, g.rows(), g.latent().as_ref());
-        if g.is_complete() {
-            whole.extend(g.rows());
-            return Ok(());
-        }
-        let all = covariances.get_or_insert_with(|| vec![0.0; chunk.nrows() * q * q]);
-        let (found, pattern) = g.covariances();
-        for (row, pattern) in g.rows().iter().zip(pattern) {
-            all[row * q * q..(row + 1) * q * q].copy_from_slice(found.col_as_slice(pattern));
-        }
-        Ok(())
-    })?;
-    if let Some(all) = &mut covariances {
-        let full: Vec<f64> = square(&asked.full()?.factor().covariance()).collect();
-        whole.iter().for_each(|row| all[row * q * q..(row + 1) * q * q].copy_from_slice(&full));
-    }
-    Ok(ChunkPosterior { mean, covariances })
-}
-
-/// The entries of a matrix, column after column.
-fn square(c: &Mat<f64>) -> impl Iterator<Item = f64> {
-    c.col_iter().flat_map(|column| column.iter().copied())
-}
-
 /// Writes column i of `columns` to row `rows[i]`.
-fn scatter_rows(out: &mut Mat<f64>, rows: &[usize], columns: MatRef<'_, f64>) {
+pub(super) fn scatter_rows(out: &mut Mat<f64>, rows: &[usize], columns: MatRef<'_, f64>) {
     for j in 0..out.ncols() {
         for (i, row) in rows.iter().enumerate() {
             out[(*row, j)] = columns[(j, i)];
         }
     }
+}
+
+/// Checks that there is room for a table of so many numbers for each row: those of the chunks, and the whole.
+pub(super) fn room_for(what: &'static str, source: &dyn RowSource, width: usize) -> Result<()> {
+    source.n_rows().map_or(Ok(()), |n| memory::check(what, &[2, n, width]))
 }
 
 /// The parts below each other.

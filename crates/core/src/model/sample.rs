@@ -9,7 +9,10 @@ use rayon::prelude::*;
 
 use super::LinearGaussian;
 use super::questions::stack;
+use crate::control::Control;
+use crate::error::Result;
 use crate::linalg::Mat;
+use crate::memory;
 
 /// Rows drawn from one stream of the generator.
 const SAMPLE_BLOCK: usize = 256;
@@ -22,19 +25,26 @@ impl LinearGaussian {
 
     /// Rows `range` of the endless sample that belongs to a seed, so that a long one can be drawn in parts.
     pub fn sample_rows(&self, range: Range<usize>, seed: u64) -> Mat<f64> {
-        if range.is_empty() {
-            return Mat::zeros(0, self.n_features());
-        }
-        let blocks = range.start / SAMPLE_BLOCK..range.end.div_ceil(SAMPLE_BLOCK);
-        let parts: Vec<Mat<f64>> = blocks
-            .into_par_iter()
-            .map(|b| {
-                let first = range.start.max(b * SAMPLE_BLOCK) - b * SAMPLE_BLOCK;
-                let end = range.end.min((b + 1) * SAMPLE_BLOCK) - b * SAMPLE_BLOCK;
-                self.sample_block(seed, b).subrows(first, end - first).to_owned()
-            })
-            .collect();
+        let parts: Vec<Mat<f64>> = blocks(&range).map(|b| self.sample_part(&range, seed, b)).collect();
         stack(self.n_features(), parts.iter().map(Mat::as_ref))
+    }
+
+    /// As [`sample`](Self::sample), under the eyes of a caller, and refused before it begins when memory is not enough.
+    ///
+    /// # Errors
+    /// [`Error::Memory`](crate::Error::Memory) and [`Error::Interrupted`](crate::Error::Interrupted).
+    pub fn sample_with(&self, n: usize, seed: u64, control: &Control<'_>) -> Result<Mat<f64>> {
+        memory::check("the sample", &[2, n, self.n_features()])?;
+        let watched = |b| control.check().map(|()| self.sample_part(&(0..n), seed, b));
+        let parts = blocks(&(0..n)).map(watched).collect::<Result<Vec<_>>>()?;
+        Ok(stack(self.n_features(), parts.iter().map(Mat::as_ref)))
+    }
+
+    /// The rows of a block that are in the range.
+    fn sample_part(&self, range: &Range<usize>, seed: u64, block: usize) -> Mat<f64> {
+        let first = range.start.max(block * SAMPLE_BLOCK) - block * SAMPLE_BLOCK;
+        let end = range.end.min((block + 1) * SAMPLE_BLOCK) - block * SAMPLE_BLOCK;
+        self.sample_block(seed, block).subrows(first, end - first).to_owned()
     }
 
     /// Each block of rows has a stream of the generator to itself.
@@ -55,4 +65,10 @@ impl LinearGaussian {
         }
         x
     }
+}
+
+/// The blocks that rows of a range are in.
+fn blocks(range: &Range<usize>) -> rayon::range::Iter<usize> {
+    let end = if range.is_empty() { 0 } else { range.end.div_ceil(SAMPLE_BLOCK) };
+    (range.start / SAMPLE_BLOCK..end).into_par_iter()
 }

@@ -27,12 +27,16 @@ pub struct SavedModel {
     pub eigenvalues: Vec<f64>,
     /// How it was found.
     pub report: Report,
+    /// Whether coordinates are to be read in units of their deviations: a wish of whoever saved a model of classical PCA.
+    pub whiten: bool,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Details {
     features: Vec<String>,
     report: Report,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    whiten: bool,
 }
 
 impl SavedModel {
@@ -43,7 +47,7 @@ impl SavedModel {
     pub fn new<M: Into<Model>>(fit: Fit<M>, features: Option<Vec<String>>) -> Result<Self> {
         let features = named(features, fit.spectrum.n_features())?;
         let eigenvalues = fit.spectrum.eigenvalues().to_vec();
-        Ok(Self { model: fit.model.into(), features, eigenvalues, report: fit.report })
+        Ok(Self { model: fit.model.into(), features, eigenvalues, report: fit.report, whiten: false })
     }
 
     /// A fit of factors with the names of its features; `x1`, `x2`, … when there are none.
@@ -53,7 +57,7 @@ impl SavedModel {
     pub fn of_factors(fit: FactorFit, features: Option<Vec<String>>) -> Result<Self> {
         let features = named(features, fit.model.n_features())?;
         let eigenvalues = along_factors(&fit.model);
-        Ok(Self { model: fit.model.into(), features, eigenvalues, report: fit.report })
+        Ok(Self { model: fit.model.into(), features, eigenvalues, report: fit.report, whiten: false })
     }
 
     /// A model whose numbers were given instead of fitted: of no rows, with the variances along its axes.
@@ -94,7 +98,7 @@ impl SavedModel {
             trace: Vec::new(),
             seconds: 0.0,
         };
-        Ok(Self { model, features, eigenvalues, report })
+        Ok(Self { model, features, eigenvalues, report, whiten: false })
     }
 
     /// Whether the features have names of their own, not those that nameless ones get.
@@ -119,7 +123,8 @@ impl SavedModel {
     /// # Errors
     /// When a number cannot be written (none of a valid model).
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let details = Details { features: self.features.clone(), report: self.report.clone() };
+        let (features, report) = (self.features.clone(), self.report.clone());
+        let details = Details { features, report, whiten: self.whiten };
         let mut tensors = BTreeMap::from([
             ("mean", Tensor::vector(self.model.mean())),
             ("eigenvalues", Tensor::vector(&self.eigenvalues)),
@@ -184,7 +189,8 @@ impl SavedModel {
         if details.features.len() != model.n_features() {
             return Err(Error::Format("feature names that do not fit the model".into()));
         }
-        Ok(Self { model, features: details.features, eigenvalues, report: details.report })
+        let Details { features, report, whiten } = details;
+        Ok(Self { model, features, eigenvalues, report, whiten })
     }
 
     /// Checks the features of data against the model's, by name when the data have names.

@@ -23,6 +23,7 @@ mod holes;
 mod holes_questions;
 mod laws;
 mod laws_holes;
+mod memory;
 mod numerics;
 mod online;
 mod persist;

@@ -37,7 +37,10 @@ fn answers(model: &LinearGaussian, x: &Mat<f64>) -> Vec<u64> {
     all.extend(matrix_bits(&posterior.mean));
     match &posterior.covariance {
         LatentCovariance::Shared(c) => all.extend(matrix_bits(c)),
-        LatentCovariance::PerRow { cells, .. } => all.extend(bits(cells)),
+        LatentCovariance::PerPattern { cells, pattern, .. } => {
+            all.extend(bits(cells));
+            all.extend(pattern.iter().map(|k| *k as u64));
+        }
     }
     let outliers = model.outliers(x).unwrap();
     [outliers.t2, outliers.spe, outliers.p_value].iter().for_each(|v| all.extend(bits(v)));

@@ -223,6 +223,7 @@ impl FactorAnalysis {
             memory: self.memory,
         };
         let choice = choose_factor(self.solver, &request)?;
+        choice.plan.check_memory()?;
         let solved = self.solve_any(choice, source, control).map_err(|e| e.named(source.feature_names()))?;
         self.finish(solved, started)
     }
