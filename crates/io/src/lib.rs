@@ -18,6 +18,7 @@ mod budget;
 mod csv;
 mod error;
 mod format;
+mod header;
 mod ids;
 mod load;
 mod matrix;
@@ -33,8 +34,9 @@ mod write;
 
 pub use batch::{Batch, Batches, Stream};
 pub use budget::Budget;
-pub use error::{Error, Place, Result};
+pub use error::{Error, Place, Result, shown};
 pub use format::{Compression, Format};
+pub use header::{HeaderGuess, HeaderSign};
 pub use matrix::{Matrix, matrix, square_matrix};
 pub use pairs::{PairBatch, Pairs, pairs};
 pub use reader::{Grid, Loaded, Reader, open, open_arrow};
