@@ -12,11 +12,12 @@ use covary_io::{Budget, Format, ReadOptions, Selection, TripleColumns};
 pub(crate) use factor::{CUT, Rotate, RotationName, Towards, cut, level, rotation};
 pub(crate) use impute::{Filling, Holdout, Impute};
 pub(crate) use select::Select;
-pub(crate) use wanted::{Axes, Factors, Wanted};
+pub(crate) use wanted::{Axes, Factors, Start, Wanted};
 
 use crate::console::Console;
 use crate::exit::{Failure, Result};
 use crate::flags;
+use crate::output::check_apart;
 use crate::phrase::file_name;
 
 /// Size of a chunk of rows that are answered one batch after another.
@@ -63,6 +64,8 @@ impl Fit {
     pub(crate) fn resolve(flags: flags::Fit) -> Result<Self> {
         if let Some(output) = &flags.output {
             check_model_name(output)?;
+            let inputs = std::iter::once(flags.data.as_path()).chain(flags.start.as_deref());
+            check_apart(output, &inputs.collect::<Vec<_>>())?;
         }
         if is_moments(&flags.data) {
             check_no_columns(&flags)?;
@@ -79,7 +82,7 @@ impl Fit {
         let choose = chooses(flags.model, flags.components);
         Ok(Self {
             data: flags.data,
-            options: options(flags.columns, flags.weights, budget.chunk_bytes()),
+            options: options(flags.columns, flags.weights, budget),
             triples: flags.triples,
             drop_empty: flags.drop_empty,
             matrix,
@@ -92,7 +95,7 @@ impl Fit {
             tolerance: flags.tol,
             max_iterations: flags.max_iter,
             json: flags.json,
-            console: Console::new(flags.running.quiet || flags.json),
+            console: Console::or_json(flags.running.quiet, flags.json),
         })
     }
 
@@ -132,7 +135,10 @@ impl Question {
             model: flags.model,
             data: flags.data,
             output: output(flags.output)?,
-            options: options(flags.columns, None, BATCH_BYTES),
+            options: ReadOptions {
+                chunk_bytes: BATCH_BYTES,
+                ..options(flags.columns, None, Budget::new(None))
+            },
             triples,
             console: Console::new(flags.running.quiet),
         })
@@ -153,7 +159,7 @@ impl Pass {
         let budget = Budget::new(flags.memory);
         Self {
             data: flags.data,
-            options: options(flags.columns, flags.weights, budget.chunk_bytes()),
+            options: options(flags.columns, flags.weights, budget),
             budget,
             console: Console::new(flags.running.quiet),
         }
@@ -194,9 +200,10 @@ pub(crate) fn output(path: Option<PathBuf>) -> Result<PathBuf> {
     Ok(path)
 }
 
-fn options(columns: flags::Columns, weights: Option<String>, chunk_bytes: usize) -> ReadOptions {
-    let flags::Columns { columns, drop, id } = columns;
-    ReadOptions { features: None, columns, drop, id, weights, chunk_bytes, ..ReadOptions::default() }
+fn options(columns: flags::Columns, weights: Option<String>, budget: Budget) -> ReadOptions {
+    let flags::Columns { columns, drop, id, header } = columns;
+    let (chunk_bytes, piece_bytes) = (budget.chunk_bytes(), budget.piece_bytes());
+    ReadOptions { columns, drop, id, weights, header, chunk_bytes, piece_bytes, ..ReadOptions::default() }
 }
 
 pub(crate) fn is_moments(path: &Path) -> bool {
@@ -239,10 +246,11 @@ fn rows_of_matrix(flags: &flags::Fit) -> Result<Option<usize>> {
 }
 
 fn check_no_columns(flags: &flags::Fit) -> Result<()> {
-    let flags::Columns { columns, drop, id } = &flags.columns;
+    let flags::Columns { columns, drop, id, header } = &flags.columns;
     let used = columns.is_some()
         || drop.is_some()
         || id.is_some()
+        || header.is_some()
         || flags.weights.is_some()
         || flags.triples.is_some();
     match used {
@@ -326,9 +334,19 @@ pub(crate) fn positive(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|n| *n > 0).ok_or_else(|| "give a whole number, at least 1".into())
 }
 
+/// More threads than cores help nobody, and thousands of them may be more than the system has.
 pub(crate) fn threads(text: &str) -> Result<usize, String> {
-    const MOST: usize = 4096;
-    positive(text).ok().filter(|n| *n <= MOST).ok_or_else(|| format!("give a whole number from 1 to {MOST}"))
+    const MOST: usize = 256;
+    let most = std::thread::available_parallelism().map_or(MOST, |cores| cores.get().max(MOST));
+    positive(text).ok().filter(|n| *n <= most).ok_or_else(|| format!("give a whole number from 1 to {most}"))
+}
+
+pub(crate) fn yes_or_no(text: &str) -> Result<bool, String> {
+    match text {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err("say yes or no".into()),
+    }
 }
 
 pub(crate) fn tolerance(text: &str) -> Result<f64, String> {

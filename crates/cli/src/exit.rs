@@ -6,6 +6,9 @@ use std::sync::{Mutex, PoisonError};
 
 use covary::ErrorClass;
 
+use crate::console::say;
+use crate::interrupt;
+
 /// The exit codes that scripts can rely on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -70,7 +73,7 @@ impl Failure {
     }
 
     pub(crate) fn interrupted() -> Self {
-        Self::Told { code: Code::Interrupted, sentence: "interrupted; nothing was written".into() }
+        Self::Told { code: Code::Interrupted, sentence: interrupt::sentence().into() }
     }
 }
 
@@ -115,7 +118,7 @@ fn tell(failure: &Failure) -> Code {
     match failure {
         Failure::BrokenPipe => Code::Done,
         Failure::Told { code, sentence } => {
-            eprintln!("covary: {sentence}");
+            say(sentence);
             *code
         }
     }
@@ -124,6 +127,6 @@ fn tell(failure: &Failure) -> Code {
 fn tell_bug() -> Code {
     let panic = PANIC.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
     let place = env!("CARGO_PKG_REPOSITORY");
-    eprintln!("covary: this is a bug in covary, please report it at {place}/issues ({panic})");
+    say(&format!("this is a bug in covary, please report it at {place}/issues ({panic})"));
     Code::Bug
 }

@@ -120,6 +120,9 @@ pub(crate) struct Columns {
     /// Carry this column through to the output instead of modelling it
     #[arg(long, value_name = "COLUMN")]
     pub(crate) id: Option<String>,
+    /// Whether the first line of a text is a header [default: guessed, and said where it is not obvious]
+    #[arg(long, value_name = "yes|no", value_parser = args::yes_or_no)]
+    pub(crate) header: Option<bool>,
 }
 
 /// What the work may take, and what it says.

@@ -10,6 +10,8 @@ use crate::exit::Code;
 static CANCEL: AtomicBool = AtomicBool::new(false);
 /// Whether something would be lost by ending at once: a usable model, or a temporary file that needs removing.
 static WORTH_SAVING: AtomicBool = AtomicBool::new(false);
+/// Whether something can be seen of the output already, as of a pipe.
+static WROTE: AtomicBool = AtomicBool::new(false);
 
 /// Starts to listen. Without a handler the system ends the process, which loses no more than a message.
 pub(crate) fn install() {
@@ -34,8 +36,21 @@ fn on_signal() {
         eprintln!("\ncovary: stopping as soon as possible (Ctrl-C again stops at once)");
         return;
     }
-    eprintln!("\ncovary: interrupted; nothing was written");
+    eprintln!("\ncovary: {}", sentence());
     process::exit(i32::from(Code::Interrupted as u8));
+}
+
+/// What an interrupted command has done.
+pub(crate) fn sentence() -> &'static str {
+    match WROTE.load(Ordering::Relaxed) {
+        true => "interrupted; what was written so far is only a part",
+        false => "interrupted; nothing was written",
+    }
+}
+
+/// From now on something can be seen of the output.
+pub(crate) fn wrote() {
+    WROTE.store(true, Ordering::Relaxed);
 }
 
 /// The flag that says "stop".

@@ -3,7 +3,7 @@
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use covary::linalg::Mat;
 
-use crate::table::{lines, plain};
+use crate::table::{add_rows, lines, plain};
 
 /// Features that are listed.
 const LISTED: usize = 200;
@@ -101,7 +101,7 @@ fn aligned(header: &[String], rows: Vec<Vec<String>>) -> String {
     let mut table: Table = plain();
     table.set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(header.to_vec());
-    table.add_rows(rows);
+    add_rows(&mut table, rows);
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }

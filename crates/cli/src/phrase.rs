@@ -4,7 +4,7 @@ use std::path::Path;
 
 use covary::Error;
 use covary::error::Cell;
-use covary_io::Schema;
+use covary_io::{Schema, shown};
 
 use crate::exit::{Code, Failure};
 
@@ -90,7 +90,9 @@ fn in_words(error: &Error, file: &str, names: &[String]) -> Failure {
             let there = place(&Cell { row: *row, column: *column, name: None });
             let mirror = names.get(*row).cloned().unwrap_or_else(|| (row + 1).to_string());
             format!(
-                "{there}: {value} stands here, but {mirrored} in row {}, column '{mirror}'; a matrix of covariances or correlations is symmetric",
+                "{there}: {} stands here, but {} in row {}, column '{mirror}'; a matrix of covariances or correlations is symmetric",
+                shown(*value),
+                shown(*mirrored),
                 column + 1
             )
         }

@@ -1,13 +1,15 @@
 //! The rows of a fit: a table in memory, a grid read in parts, cells one by one, or rows that pass once.
 
 use covary::data::{Observed, Order, RowSource, Table};
+use covary::persist::SavedModel;
 use covary_io::{
-    Grid, LeftOutBecause, LeftOutColumn, Loaded, Schema, Selection, Stream, TripleColumns, TripleOptions,
-    open, triples,
+    Grid, LeftOutBecause, LeftOutColumn, Loaded, ReadOptions, Schema, Selection, Stream, TripleColumns,
+    TripleOptions, open, triples,
 };
 
 use crate::args::Reading;
 use crate::exit::{Failure, Result};
+use crate::notice;
 use crate::phrase::file_name;
 use crate::progress::Progress;
 
@@ -27,16 +29,13 @@ pub(crate) enum Rows {
 
 impl Source {
     /// Opens the data, and loads what fits in memory; `features` are those of a model, if the rows must have them.
-    pub(crate) fn open(args: &Reading<'_>, features: Option<&[String]>) -> Result<Self> {
+    pub(crate) fn open(args: &Reading<'_>, features: Option<ModelFeatures<'_>>) -> Result<Self> {
         if let Some(columns) = args.triples {
-            return Self::read_triples(args, columns, features);
+            return Self::read_triples(args, columns, features.map(|model| model.names));
         }
-        let mut options = args.options.clone();
-        if options.columns.is_none() {
-            options.features = features.map(<[String]>::to_vec);
-        }
-        let reader = open(args.data, &options)?;
+        let reader = open(args.data, &for_model(args.options, features))?;
         let schema = reader.schema().clone();
+        notice::schema(args.console, &schema);
         let progress = Progress::new(args.console, "reading", schema.n_rows);
         let rows = match reader.load_watched(args.budget.table(), &|rows| progress.add(rows))? {
             Loaded::Table(table) => Rows::Table(table),
@@ -47,9 +46,9 @@ impl Source {
     }
 
     fn read_triples(args: &Reading<'_>, columns: &TripleColumns, items: Option<&[String]>) -> Result<Self> {
-        let items = items.map(<[String]>::to_vec);
-        let chunk_bytes = args.options.chunk_bytes;
-        let data = triples(args.data, &TripleOptions { columns: columns.clone(), items, chunk_bytes })?;
+        let (columns, items) = (columns.clone(), items.map(<[String]>::to_vec));
+        let data = triples(args.data, &TripleOptions { columns, items, read: args.options.clone() })?;
+        notice::schema(args.console, &data.schema);
         Ok(Self { schema: data.schema, rows: Rows::Cells(data.cells) })
     }
 
@@ -73,7 +72,7 @@ impl Source {
         }
     }
 
-    /// The same rows without some features, which have no value anywhere.
+    /// The same rows without some features, which have no value anywhere; says so.
     pub(crate) fn without(self, args: &Reading<'_>, empty: &[usize]) -> Result<Self> {
         let Self { mut schema, rows } = self;
         let (left_out, kept) = part(&schema.features, empty);
@@ -86,10 +85,35 @@ impl Source {
             Rows::Cells(cells) => Rows::Cells(items_of(&cells, &kept, &names)?),
             Rows::Grid(_) | Rows::Stream(_) => reopen(args, &left_out)?,
         };
+        args.console.note(&format!("left out, as no row has a value: {}", notice::listed(left_out.iter())));
         let because = LeftOutBecause::Empty;
         schema.left_out.extend(left_out.into_iter().map(|name| LeftOutColumn { name, because }));
         schema.features = names;
         Ok(Self { schema, rows })
+    }
+}
+
+/// The features of a model, as rows must have them.
+#[derive(Clone, Copy)]
+pub(crate) struct ModelFeatures<'a> {
+    pub(crate) names: &'a [String],
+    /// Whether the names are the model's own.
+    pub(crate) named: bool,
+}
+
+impl<'a> From<&'a SavedModel> for ModelFeatures<'a> {
+    fn from(saved: &'a SavedModel) -> Self {
+        Self { names: &saved.features, named: saved.named() }
+    }
+}
+
+/// How rows are read for a model, unless somebody says which columns they have.
+pub(crate) fn for_model(options: &ReadOptions, model: Option<ModelFeatures<'_>>) -> ReadOptions {
+    let model = model.filter(|_| options.columns.is_none());
+    ReadOptions {
+        features: model.map(|model| model.names.to_vec()),
+        nameless: model.is_some_and(|model| !model.named),
+        ..options.clone()
     }
 }
 

@@ -9,6 +9,7 @@ use covary::persist::SavedModel;
 use serde::Serialize;
 
 use crate::bayes::BayesFacts;
+use crate::escape;
 use crate::exit::{Failure, Result};
 use crate::factors::FactorFacts;
 use crate::phrase::count;
@@ -262,5 +263,5 @@ fn noise_estimate(saved: &SavedModel) -> Option<(f64, (f64, f64))> {
 /// JSON for programs, readable for people.
 pub(crate) fn json(value: &impl Serialize) -> Result<String> {
     let text = serde_json::to_string_pretty(value);
-    text.map(|text| text + "\n").map_err(|error| Failure::file(format!("cannot write JSON: {error}")))
+    text.map(|text| escape::json(&text).into_owned() + "\n").map_err(|error| Failure::file(format!("cannot write JSON: {error}")))
 }

@@ -1,6 +1,8 @@
 //! Small tables for people: aligned, as wide as the terminal allows, plain where there is none.
 
-use comfy_table::{CellAlignment, ContentArrangement, Row, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+
+use crate::escape;
 
 /// Widest bar, in characters.
 const BAR: usize = 24;
@@ -16,21 +18,31 @@ pub(crate) fn plain() -> Table {
 pub(crate) fn pairs(pairs: &[(&str, String)]) -> String {
     let mut table = plain();
     pairs.iter().for_each(|(name, value)| {
-        table.add_row([*name, value]);
+        table.add_row([*name, &escape::line(value)]);
     });
     lines(&table)
 }
 
 /// Columns of numbers under their headings; the last column is aligned to the left.
-pub(crate) fn columns<R: Into<Row>>(header: &[&str], rows: impl IntoIterator<Item = R>) -> String {
+pub(crate) fn columns<R: IntoIterator<Item = String>>(
+    header: &[&str],
+    rows: impl IntoIterator<Item = R>,
+) -> String {
     let mut table = plain();
     table.set_header(header.to_vec());
-    table.add_rows(rows);
+    add_rows(&mut table, rows);
     let last = header.len() - 1;
     for column in table.column_iter_mut().take(last) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     lines(&table)
+}
+
+/// Rows of cells, each of which stays in its place whatever it holds.
+pub(crate) fn add_rows<R: IntoIterator<Item = String>>(table: &mut Table, rows: impl IntoIterator<Item = R>) {
+    for row in rows {
+        table.add_row(row.into_iter().map(|cell| escape::line(&cell).into_owned()));
+    }
 }
 
 /// The table as lines of text.

@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Float32Type, Float64Type};
@@ -9,6 +10,7 @@ use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch};
 use arrow_cast::cast;
 use arrow_schema::DataType;
 use covary::data::Order;
+use serde::Deserialize;
 
 use crate::batch::{Batch, Numbers};
 use crate::error::{Error, Result};
@@ -16,12 +18,27 @@ use crate::schema::{Column, Kind, Role, Schema};
 
 /// The columns of an Arrow schema.
 pub(crate) fn columns(schema: &arrow_schema::Schema) -> Vec<Column> {
+    let index = pandas_index(schema);
     let column = |field: &arrow_schema::FieldRef| Column {
-        name: field.name().clone(),
-        kind: kind(field.data_type()),
-        data_type: field.data_type().clone(),
+        is_index: index.contains(field.name()),
+        ..Column::new(field.name().clone(), kind(field.data_type()), field.data_type().clone())
     };
     schema.fields().iter().map(column).collect()
+}
+
+/// What pandas notes about the frame that a file was written from.
+#[derive(Default, Deserialize)]
+struct Pandas {
+    /// Names of columns; an index that needs none is described instead.
+    #[serde(default)]
+    index_columns: Vec<serde_json::Value>,
+}
+
+/// The columns that were the index of a frame of pandas. A note that makes no sense is no reason to give up.
+fn pandas_index(schema: &arrow_schema::Schema) -> Vec<String> {
+    let note = schema.metadata().get("pandas").and_then(|text| serde_json::from_str(text).ok());
+    let Pandas { index_columns } = note.unwrap_or_default();
+    index_columns.iter().filter_map(|column| column.as_str().map(str::to_owned)).collect()
 }
 
 fn kind(data_type: &DataType) -> Kind {
@@ -105,6 +122,31 @@ fn copy<T: ArrowPrimitiveType>(schema: &Schema, column: &ArrayRef, out: &mut [T:
         Some(nulls) => nulls.valid_indices().for_each(|i| out[i] = array.values()[i]),
     }
     Ok(())
+}
+
+/// Lets a few threads at a time through: what each of them holds is large.
+pub(crate) struct Gate {
+    free: Mutex<usize>,
+    freed: Condvar,
+}
+
+impl Gate {
+    /// As many as fit if each needs so much.
+    pub(crate) fn new(available: usize, needed: usize) -> Self {
+        Self { free: Mutex::new((available / needed.max(1)).max(1)), freed: Condvar::new() }
+    }
+
+    /// Does something that must not wait for another thread.
+    pub(crate) fn pass<T>(&self, work: impl FnOnce() -> T) -> T {
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.freed.wait_while(free, |free| *free == 0).unwrap_or_else(PoisonError::into_inner);
+        *free -= 1;
+        drop(free);
+        let done = work();
+        *self.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.freed.notify_one();
+        done
+    }
 }
 
 /// Runs a decoder; that it panics on a damaged file is the file's fault, not the caller's.

@@ -36,6 +36,12 @@ impl Budget {
         (self.total / 256).clamp(64 << 10, 8 << 20)
     }
 
+    /// The longest row of a text; see [`crate::ReadOptions::piece_bytes`].
+    pub fn piece_bytes(self) -> usize {
+        // Half of the limit, for all parts that must be in memory at once.
+        self.total / 2 / crate::ReadOptions::PIECES
+    }
+
     /// Rows that may be loaded.
     pub fn table(self) -> usize {
         self.total / 2
@@ -65,7 +71,7 @@ impl Budget {
 }
 
 /// Memory of the machine, or of the container that the process runs in.
-fn machine() -> usize {
+pub(crate) fn machine() -> usize {
     let container = read("/sys/fs/cgroup/memory.max").and_then(|text| text.trim().parse().ok());
     let physical =
         read("/proc/meminfo").and_then(|text| total_kib(&text)).map(|kib| kib.saturating_mul(1024));

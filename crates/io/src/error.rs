@@ -34,6 +34,22 @@ pub(crate) fn name(path: &Path) -> String {
     }
 }
 
+/// A size as messages tell it.
+fn mebibytes(bytes: usize) -> String {
+    match bytes >> 20 {
+        0 => format!("{} KiB", bytes.div_ceil(1 << 10)),
+        mebibytes => format!("{mebibytes} MiB"),
+    }
+}
+
+/// A number as messages tell it: very small and large ones by their exponent.
+pub fn shown(value: f64) -> String {
+    match value.abs() {
+        size if size.is_finite() && size != 0.0 && !(1e-5..1e16).contains(&size) => format!("{value:e}"),
+        _ => value.to_string(),
+    }
+}
+
 /// The trouble itself, without the number that the operating system adds.
 fn reason(error: &io::Error) -> String {
     match error.kind() {
@@ -160,6 +176,58 @@ pub enum Error {
         /// Line in which the last row starts, counted from 1.
         line: usize,
     },
+    /// A row of text that does not fit in memory.
+    #[error(
+        "{}: a row that starts in or after line {line} is longer than {}, which is all that the memory limit leaves for one; close the quote if one is open there, or raise the limit",
+        name(path), mebibytes(*most)
+    )]
+    LongRow {
+        /// The file.
+        path: PathBuf,
+        /// Line in which it starts, or one before it, counted from 1.
+        line: usize,
+        /// Bytes that a row may have.
+        most: usize,
+    },
+    /// More columns than fit in memory.
+    #[error(
+        "{} has {found} columns, and the memory limit leaves room for {most}; raise the limit, or turn the table so that rows are columns",
+        name(path)
+    )]
+    Wide {
+        /// The file.
+        path: PathBuf,
+        /// Its columns.
+        found: usize,
+        /// Columns that fit.
+        most: usize,
+    },
+    /// A part of a file that can only be read whole and does not fit in memory.
+    #[error(
+        "{}: {part} needs {} at once, more than the {} that the memory limit leaves for it; raise the limit, or write the file in smaller parts",
+        name(path), mebibytes(*needed), mebibytes(*most)
+    )]
+    LargePart {
+        /// The file.
+        path: PathBuf,
+        /// Which part.
+        part: &'static str,
+        /// Bytes that it needs.
+        needed: usize,
+        /// Bytes that there are for it.
+        most: usize,
+    },
+    /// A pipe or a device where a format is read at many places.
+    #[error(
+        "{} is not a regular file, and {format} is read at many places of one; save it as a file first, or send rows as CSV",
+        name(path)
+    )]
+    NotRegular {
+        /// The pipe or device.
+        path: PathBuf,
+        /// The format that its ending tells.
+        format: &'static str,
+    },
     /// Two columns of one name.
     #[error(
         "{} has two columns named '{column}' (positions {first} and {second}); rename one of them",
@@ -201,8 +269,8 @@ pub enum Error {
     },
     /// A weight that is negative, infinite or missing.
     #[error(
-        "{}, row {row}, column '{column}': the weight is {value}; weights must be finite and not negative",
-        name(path)
+        "{}, row {row}, column '{column}': the weight is {}; weights must be finite and not negative",
+        name(path), shown(*value)
     )]
     Weight {
         /// The file.
@@ -238,9 +306,20 @@ pub enum Error {
         /// Some of the names in the file.
         known: String,
     },
-    /// Columns without names, and not as many as the model has features.
+    /// A feature of a model whose column was asked for as something else.
     #[error(
-        "{} has {found} columns where the model has {expected} features; they have no names, so select them by position with --columns",
+        "{}: the model needs the column '{column}', which is dropped, carried along or used as weights; leave it among the features",
+        name(path)
+    )]
+    FeatureTaken {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: String,
+    },
+    /// Columns or features of a model that have no names, and not as many of both.
+    #[error(
+        "{} has {found} columns of numbers where the model has {expected} features, and they cannot be matched by name; select them by position with --columns",
         name(path)
     )]
     FeatureCount {
@@ -331,17 +410,6 @@ pub enum Error {
         /// The column.
         column: String,
     },
-    /// A header that looks like a row.
-    #[error(
-        "{}: the first line is read as a header, and it calls the column of values '{column}'; add a header line such as user,item,value",
-        name(path)
-    )]
-    HeaderOfNumbers {
-        /// The file.
-        path: PathBuf,
-        /// What stands where the name of the values should be.
-        column: String,
-    },
     /// No id where one is needed.
     #[error("{place}, column '{column}': the id is empty; give it a name or a number, or leave the row out")]
     EmptyId {
@@ -428,6 +496,7 @@ impl Error {
             | Self::Write { .. }
             | Self::Directory { .. }
             | Self::Damaged { .. }
+            | Self::NotRegular { .. }
             | Self::Changed { .. } => ErrorClass::File,
             Self::UnknownEnding { .. }
             | Self::UnknownColumn { .. }

@@ -18,6 +18,7 @@ mod budget;
 mod csv;
 mod error;
 mod format;
+mod header;
 mod ids;
 mod load;
 mod matrix;
@@ -34,8 +35,9 @@ mod write;
 
 pub use batch::{Batch, Batches, Stream};
 pub use budget::Budget;
-pub use error::{Error, Place, Result};
+pub use error::{Error, Place, Result, shown};
 pub use format::{Compression, Format};
+pub use header::{HeaderGuess, HeaderSign};
 pub use matrix::{Matrix, matrix, square_matrix};
 pub use memory::available_memory;
 pub use pairs::{PairBatch, Pairs, pairs};

@@ -5,6 +5,7 @@ use covary::linalg::MatRef;
 use rayon::prelude::*;
 
 use crate::batch::Stream;
+use crate::budget::machine;
 use crate::error::{Error, Result};
 use crate::reader::{Grid, Loaded};
 use crate::schema::Schema;
@@ -48,8 +49,9 @@ fn bytes(schema: &Schema, rows: usize) -> usize {
 
 /// A grid knows its size beforehand.
 pub(crate) fn grid(grid: Grid, limit: usize, on_rows: &(dyn Fn(usize) + Sync)) -> Result<Loaded> {
+    // A damaged file can promise any number of rows.
     match bytes(grid.schema(), grid.total_rows()) {
-        needed if needed > limit => Ok(Loaded::Grid(grid)),
+        needed if needed > limit.min(machine()) => Ok(Loaded::Grid(grid)),
         _ if grid.schema().single_precision => fill::<f32>(&grid, on_rows).map(Loaded::Table),
         _ => fill::<f64>(&grid, on_rows).map(Loaded::Table),
     }

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use covary::linalg::Mat;
 
 use crate::error::{Error, Result};
+use crate::header::HeaderGuess;
 use crate::ids::IdColumn;
 use crate::reader::open;
-use crate::schema::{ReadOptions, Schema};
+use crate::schema::{CarriedBecause, CarriedColumn, ReadOptions, Schema};
 use crate::select::Selection;
 
 /// A matrix as a file has it.
@@ -21,6 +22,8 @@ pub struct Matrix {
     pub rows: Option<Vec<String>>,
     /// Whether the names of the columns come from the file.
     pub named: bool,
+    /// What was guessed about the first line, where it was not obvious whether it is a header.
+    pub header_guess: Option<HeaderGuess>,
     /// The numbers; NaN where a cell is empty.
     pub cells: Mat<f64>,
 }
@@ -29,33 +32,31 @@ pub struct Matrix {
 ///
 /// # Errors
 /// File trouble, and text where numbers are expected.
-pub fn matrix(path: impl AsRef<Path>) -> Result<Matrix> {
-    read(path.as_ref(), usize::MAX)
+pub fn matrix(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Matrix> {
+    read(path.as_ref(), options, usize::MAX)
 }
 
 /// Reads a square matrix whose rows and columns stand for the same features, and picks some of them.
 ///
-/// A first column of names must say the same as the header, in the same order. The selections are those of columns of the file.
+/// A first column of names must say the same as the header, in the same order. The options select among the columns of
+/// the file.
 ///
 /// # Errors
 /// As [`matrix`]; when it is not square or names of rows and columns differ.
-pub fn square_matrix(
-    path: impl AsRef<Path>,
-    columns: Option<&Selection>,
-    drop: Option<&Selection>,
-) -> Result<Matrix> {
-    let whole = read(path.as_ref(), 1)?.with_numbered_rows();
+pub fn square_matrix(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Matrix> {
+    let all = ReadOptions { columns: None, drop: None, ..options.clone() };
+    let whole = read(path.as_ref(), &all, 1)?.with_numbered_rows();
     let (rows, p) = (whole.cells.nrows(), whole.columns.len());
     if rows != p {
         return Err(Error::NotSquare { path: whole.path, rows, columns: p });
     }
     whole.check_names()?;
-    whole.picked(columns, drop)
+    whole.picked(options.columns.as_ref(), options.drop.as_ref())
 }
 
 /// Reads until there are `spare` more rows than columns: a square matrix has no more.
-fn read(path: &Path, spare: usize) -> Result<Matrix> {
-    let reader = open(path, &ReadOptions::default())?;
+fn read(path: &Path, options: &ReadOptions, spare: usize) -> Result<Matrix> {
+    let reader = open(path, options)?;
     let schema = reader.schema().clone();
     let (labels, p) = (label_column(&schema)?, schema.features.len());
     let mut names = Vec::new();
@@ -82,13 +83,17 @@ fn read(path: &Path, spare: usize) -> Result<Matrix> {
         columns: schema.features,
         rows: labels.map(|_| names),
         named: schema.named,
+        header_guess: schema.header_guess,
         cells: Mat::from_fn(cells.len() / p, p, |i, j| cells[i * p + j]),
     })
 }
 
 /// The first column, when it holds text; text elsewhere has no place in a matrix.
 fn label_column(schema: &Schema) -> Result<Option<IdColumn>> {
-    let wrong = schema.carried.iter().find(|c| schema.columns.first() != Some(&c.name));
+    let is_label = |c: &CarriedColumn| {
+        schema.columns.first() == Some(&c.name) || c.because == CarriedBecause::Index
+    };
+    let wrong = schema.carried.iter().find(|c| !is_label(c));
     if let Some(column) = wrong {
         let (path, column, what) = (schema.path.clone(), column.name.clone(), "text".into());
         return Err(Error::NotNumeric { path, column, what, role: "part of a matrix" });

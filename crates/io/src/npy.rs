@@ -16,8 +16,8 @@ use crate::batch::{Batch, Numbers};
 use crate::error::{Error, Result};
 use crate::format::Format;
 use crate::positioned::read_exact_at;
-use crate::reader::{Access, Chunks, open_file};
-use crate::schema::{Column, Kind, ReadOptions, Role, Schema, default_name, resolve};
+use crate::reader::{Access, Chunks, open_regular};
+use crate::schema::{Column, Kind, ReadOptions, Role, Schema, check_width, default_name, resolve};
 
 /// How one number is stored.
 #[derive(Debug, Clone, Copy)]
@@ -41,18 +41,15 @@ struct NpyFile {
 
 /// Opens an NPY file: its header, checked against the length of the file.
 pub(crate) fn open(path: &Path, options: &ReadOptions) -> Result<(Arc<Schema>, Access)> {
-    let mut file = open_file(path)?;
-    let length = file.metadata().map_err(Error::read(path))?.len();
-    if length == 0 {
-        return Err(Error::Empty { path: path.into() });
-    }
+    let (mut file, length) = open_regular(path, Format::Npy)?;
     let header = guard(path, "NPY", || NpyHeader::from_reader(&mut file))?;
     let data_start = file.stream_position().map_err(Error::read(path))?;
     let element = element(path, &header.dtype())?;
     let (n_rows, n_columns) = shape(path, header.shape())?;
     check_length(path, header.shape(), element, length - data_start)?;
     let kind = if element.size == 4 && element.kind == TypeChar::Float { Kind::Single } else { Kind::Double };
-    let column = |i| Column { name: default_name(i), kind: kind.clone(), data_type: DataType::Float64 };
+    check_width(path, n_columns, options)?;
+    let column = |i| Column::new(default_name(i), kind.clone(), DataType::Float64);
     let columns: Vec<Column> = (0..n_columns).map(column).collect();
     let (schema, roles) = resolve(path, Format::Npy, false, &columns, options)?;
     let schema = Arc::new(schema);

@@ -42,10 +42,9 @@ pub fn pairs<'a>(
     columns: &TripleColumns,
     rows: &'a [String],
     items: &'a [String],
-    chunk_bytes: usize,
+    read: &ReadOptions,
 ) -> Result<Pairs<'a>> {
-    let options = ReadOptions { carry: Carry::All, chunk_bytes, ..ReadOptions::default() };
-    let reader = open(path, &options)?;
+    let reader = open(path, &ReadOptions { carry: Carry::All, ..read.clone() })?;
     let schema = reader.schema().clone();
     let (row, item) = (IdColumn::find(&schema, &columns.row)?, IdColumn::find(&schema, &columns.item)?);
     if row.name == item.name {

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ::parquet::arrow::ProjectionMask;
 use ::parquet::arrow::arrow_reader::{
@@ -13,24 +13,70 @@ use ::parquet::arrow::arrow_reader::{
     RowSelection, RowSelector,
 };
 use ::parquet::errors::{ParquetError, Result as ParquetResult};
+use ::parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use ::parquet::file::reader::{ChunkReader, Length};
 use arrow_array::RecordBatch;
 use arrow_select::concat::concat_batches;
 use bytes::Bytes;
 
-use crate::arrow_columns::{Projection, columns, guard};
+use crate::arrow_columns::{Gate, Projection, columns, guard};
 use crate::batch::Batch;
 use crate::error::{Error, Result};
 use crate::format::Format;
 use crate::positioned::{read_at, read_exact_at};
-use crate::reader::{Access, Chunks, open_file};
-use crate::schema::{ReadOptions, Schema, resolve};
+use crate::reader::{Access, Chunks, open_regular};
+use crate::schema::{ReadOptions, Role, Schema, resolve};
 
-/// A file whose readers do not share a cursor, unlike those of `File` itself.
+/// A file whose readers do not share a cursor, unlike those of `File` itself, and whose pages are of bounded size.
 #[derive(Clone)]
 struct Input {
     file: Arc<File>,
     length: u64,
+    /// Most bytes of a page.
+    page_bytes: usize,
+    /// The first page that is larger, if one was met.
+    large_page: Arc<OnceLock<usize>>,
+}
+
+impl Input {
+    /// Looks at the page that starts here, if one does: its decoder allocates what it promises, before it looks itself.
+    fn check_page(&self, start: u64) -> ParquetResult<()> {
+        let mut head = [0; PAGE_HEAD];
+        let found = read_at(&self.file, &mut head, start)?;
+        match page_bytes(&head[..found]) {
+            Some(needed) if needed > self.page_bytes => {
+                self.large_page.get_or_init(|| needed);
+                Err(ParquetError::General(format!("a page of {needed} bytes")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The longest beginning of a page's header that tells its sizes: three numbers of up to five bytes behind their types.
+const PAGE_HEAD: usize = 18;
+
+/// What a page takes, compressed and not, from the beginning of its header: its type, its size and its size in the file,
+/// in Thrift's compact encoding.
+fn page_bytes(mut head: &[u8]) -> Option<usize> {
+    /// The next field, a number of 32 bits.
+    const NEXT_I32: u8 = 0x15;
+    let mut sizes = [0; 3];
+    for size in &mut sizes {
+        let mut value: u64 = 0;
+        let (first, rest) = head.split_first()?;
+        if *first != NEXT_I32 {
+            return None;
+        }
+        let length = rest.iter().position(|byte| byte & 0x80 == 0)? + 1;
+        for (i, byte) in rest.get(..length)?.iter().take(5).enumerate() {
+            value |= u64::from(byte & 0x7f) << (7 * i);
+        }
+        // Zigzag: even numbers are positive.
+        *size = usize::try_from(value >> 1).ok().filter(|_| value & 1 == 0)?;
+        head = &rest[length..];
+    }
+    Some(sizes[1] + sizes[2])
 }
 
 /// Reads on from a position.
@@ -57,6 +103,7 @@ impl ChunkReader for Input {
     type T = BufReader<At>;
 
     fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
+        self.check_page(start)?;
         Ok(BufReader::with_capacity(4096, At { file: Arc::clone(&self.file), offset: start }))
     }
 
@@ -65,6 +112,42 @@ impl ChunkReader for Input {
             return Err(ParquetError::EOF(format!("{length} bytes promised at {start} are not there")));
         }
         Ok(read_exact_at(&self.file, start, length)?.into())
+    }
+}
+
+/// A row group and where it begins.
+struct Group {
+    first_piece: usize,
+    first_row: usize,
+    rows: usize,
+}
+
+/// Row groups cut into pieces. Pieces are not listed: a damaged file can promise any number of rows.
+struct Pieces {
+    groups: Vec<Group>,
+    piece_rows: usize,
+    count: usize,
+}
+
+impl Pieces {
+    fn new(path: &Path, metadata: &ArrowReaderMetadata, piece_rows: usize) -> Result<Self> {
+        let (mut groups, mut first_row, mut count) = (Vec::new(), 0_usize, 0);
+        for info in metadata.metadata().row_groups() {
+            let rows = usize::try_from(info.num_rows()).map_err(Error::damaged(path, "Parquet"))?;
+            groups.push(Group { first_piece: count, first_row, rows });
+            let next = first_row.checked_add(rows).filter(|n| isize::try_from(*n).is_ok());
+            first_row = next.ok_or_else(|| Error::damaged(path, "Parquet")("it promises too many rows"))?;
+            count += rows.div_ceil(piece_rows);
+        }
+        Ok(Self { groups, piece_rows, count })
+    }
+
+    fn get(&self, index: usize) -> Piece {
+        let group = self.groups.partition_point(|group| group.first_piece <= index) - 1;
+        let Group { first_piece, first_row, rows } = self.groups[group];
+        let offset = (index - first_piece) * self.piece_rows;
+        let start = first_row + offset;
+        Piece { group, offset, rows: start..start + self.piece_rows.min(rows - offset) }
     }
 }
 
@@ -92,48 +175,56 @@ struct ParquetFile {
     schema: Arc<Schema>,
     /// Without and with the carried columns.
     projections: [Projection; 2],
-    pieces: Vec<Piece>,
-    piece_rows: usize,
+    pieces: Pieces,
     cursors: Mutex<VecDeque<Cursor>>,
+    /// Decoders that may be in memory at once.
+    decoders: usize,
+    gate: Gate,
 }
 
 /// Opens a Parquet file: footer only.
 pub(crate) fn open(path: &Path, options: &ReadOptions) -> Result<(Arc<Schema>, Access)> {
-    let file = Arc::new(open_file(path)?);
-    let length = file.metadata().map_err(Error::read(path))?.len();
-    if length == 0 {
-        return Err(Error::Empty { path: path.into() });
-    }
-    let input = Input { file, length };
+    let (file, length) = open_regular(path, Format::Parquet)?;
+    let most = options.part_bytes();
+    let mut input = Input { file: Arc::new(file), length, page_bytes: most, large_page: Arc::default() };
     let metadata = guard(path, "Parquet", || ArrowReaderMetadata::load(&input, ArrowReaderOptions::new()))?;
     let (schema, roles) = resolve(path, Format::Parquet, true, &columns(metadata.schema()), options)?;
     let cell = if schema.single_precision { 4 } else { 8 };
     let piece_rows = (options.chunk_bytes / (cell * schema.features.len().max(1))).max(1);
     let schema = Arc::new(schema);
+    let read = roles.iter().filter(|role| **role != Role::Skip).count();
+    input.page_bytes = most / read.max(1);
+    let decoder_bytes = decoder_bytes(&metadata, &roles);
     let file = ParquetFile {
         path: path.into(),
-        pieces: pieces(path, &metadata, piece_rows)?,
+        pieces: Pieces::new(path, &metadata, piece_rows)?,
+        decoders: (most / decoder_bytes.max(1)).max(1),
+        gate: Gate::new(most, decoder_bytes),
         input,
         metadata,
         schema: Arc::clone(&schema),
         projections: [Projection::new(&roles, false), Projection::new(&roles, true)],
-        piece_rows,
         cursors: Mutex::default(),
     };
     Ok((schema, Access::Grid(Arc::new(file))))
 }
 
-fn pieces(path: &Path, metadata: &ArrowReaderMetadata, piece_rows: usize) -> Result<Vec<Piece>> {
-    let (mut pieces, mut row) = (Vec::new(), 0);
-    for (group, info) in metadata.metadata().row_groups().iter().enumerate() {
-        let rows = usize::try_from(info.num_rows()).map_err(Error::damaged(path, "Parquet"))?;
-        for offset in (0..rows).step_by(piece_rows) {
-            let n = piece_rows.min(rows - offset);
-            pieces.push(Piece { group, offset, rows: row..row + n });
-            row += n;
-        }
-    }
-    Ok(pieces)
+/// What a decoder holds of the columns that are read: as a rule a page of each, and a dictionary where there is one.
+fn decoder_bytes(metadata: &ArrowReaderMetadata, roles: &[Role]) -> usize {
+    const PAGE: usize = 1 << 20;
+    let of_column = |column: &ColumnChunkMetaData| {
+        let pages = if column.dictionary_page_offset().is_some() { 2 } else { 1 };
+        usize::try_from(column.uncompressed_size()).unwrap_or(0).min(pages * PAGE)
+    };
+    let is_read = |leaf: usize| {
+        let root = metadata.parquet_schema().get_column_root_idx(leaf);
+        roles.get(root).is_some_and(|role| *role != Role::Skip)
+    };
+    let of_group = |group: &RowGroupMetaData| {
+        let columns = group.columns().iter().enumerate().filter(|(leaf, _)| is_read(*leaf));
+        columns.map(|(_, column)| of_column(column)).sum::<usize>()
+    };
+    metadata.metadata().row_groups().iter().map(of_group).max().unwrap_or(0)
 }
 
 impl ParquetFile {
@@ -147,10 +238,10 @@ impl ParquetFile {
     /// Keeps about one cursor per thread: each holds a page and a dictionary of every column.
     fn keep_cursor(&self, cursor: Cursor) {
         let mut cursors = self.cursors.lock().unwrap_or_else(PoisonError::into_inner);
-        if cursors.len() >= rayon::current_num_threads() {
+        cursors.push_back(cursor);
+        if cursors.len() > rayon::current_num_threads().min(self.decoders) {
             cursors.pop_front();
         }
-        cursors.push_back(cursor);
     }
 
     fn new_cursor(&self, group: usize, offset: usize, carried: bool) -> ParquetResult<Cursor> {
@@ -162,7 +253,7 @@ impl ParquetFile {
             ParquetRecordBatchReaderBuilder::new_with_metadata(self.input.clone(), self.metadata.clone())
                 .with_row_groups(vec![group])
                 .with_projection(mask)
-                .with_batch_size(self.piece_rows);
+                .with_batch_size(self.pieces.piece_rows);
         if offset > 0 {
             let rows = usize::try_from(self.metadata.metadata().row_group(group).num_rows()).unwrap_or(0);
             let selectors = vec![RowSelector::skip(offset), RowSelector::select(rows - offset)];
@@ -196,18 +287,34 @@ impl ParquetFile {
     }
 }
 
+impl ParquetFile {
+    /// A page that is too large is not the fault of the file.
+    fn in_words(&self, error: Error) -> Error {
+        match self.input.large_page.get() {
+            Some(needed) => Error::LargePart {
+                path: self.path.clone(),
+                part: "a page of a column",
+                needed: *needed,
+                most: self.input.page_bytes,
+            },
+            None => error,
+        }
+    }
+}
+
 impl Chunks for ParquetFile {
     fn n_chunks(&self) -> usize {
-        self.pieces.len()
+        self.pieces.count
     }
 
     fn rows(&self, index: usize) -> Range<usize> {
-        self.pieces[index].rows.clone()
+        self.pieces.get(index).rows
     }
 
     fn read(&self, index: usize, carried: bool) -> Result<Batch> {
-        let piece = &self.pieces[index];
-        let batch = guard(&self.path, "Parquet", || self.decode(piece, carried))?;
+        let piece = &self.pieces.get(index);
+        let decoded = self.gate.pass(|| guard(&self.path, "Parquet", || self.decode(piece, carried)));
+        let batch = decoded.map_err(|error| self.in_words(error))?;
         if batch.num_rows() != piece.rows.len() {
             return Err(Error::Changed { path: self.path.clone() });
         }

@@ -187,6 +187,19 @@ pub(crate) fn open_file(path: &Path) -> Result<File> {
     }
 }
 
+/// Opens a file that is read at many places, and tells its length; a pipe or a device has no places.
+pub(crate) fn open_regular(path: &Path, format: Format) -> Result<(File, u64)> {
+    let found = std::fs::metadata(path).map_err(Error::open(path))?;
+    if !found.is_file() && !found.is_dir() {
+        return Err(Error::NotRegular { path: path.into(), format: format.name() });
+    }
+    let file = open_file(path)?;
+    match file.metadata().map_err(Error::read(path))?.len() {
+        0 => Err(Error::Empty { path: path.into() }),
+        length => Ok((file, length)),
+    }
+}
+
 impl Reader {
     /// What the file holds.
     pub fn schema(&self) -> &Schema {

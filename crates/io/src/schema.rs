@@ -7,6 +7,7 @@ use arrow_schema::DataType;
 
 use crate::error::{Error, Result};
 use crate::format::Format;
+use crate::header::HeaderGuess;
 use crate::select::{self, Selection};
 
 /// What to read of a file.
@@ -15,6 +16,11 @@ pub struct ReadOptions {
     /// Exactly these features in this order, as a model needs them; other columns of numbers are left out. Columns
     /// without names are taken by position, and there must be as many as features.
     pub features: Option<Vec<String>>,
+    /// The features have no names of their own: where no columns are called so, columns of numbers are taken by
+    /// position, and there must be as many.
+    pub nameless: bool,
+    /// Whether the first line of a text is a header; guessed if nobody says.
+    pub header: Option<bool>,
     /// Only these columns are features; all others are left out, text too.
     pub columns: Option<Selection>,
     /// Columns to leave out altogether.
@@ -27,18 +33,34 @@ pub struct ReadOptions {
     pub weights: Option<String>,
     /// Size of a chunk, in bytes of text or of decoded cells. The grid of a file depends on it and on nothing else.
     pub chunk_bytes: usize,
+    /// Most bytes of a row of text. Other parts that must be in memory at once, such as the pages of Parquet or a record
+    /// batch of Arrow, may take up to [`ReadOptions::PIECES`] times as many; what is larger is refused.
+    pub piece_bytes: usize,
+}
+
+impl ReadOptions {
+    /// How many times the size of the longest row may be in memory.
+    pub const PIECES: usize = 16;
+
+    /// What parts that are read whole may take together.
+    pub(crate) fn part_bytes(&self) -> usize {
+        self.piece_bytes.saturating_mul(Self::PIECES)
+    }
 }
 
 impl Default for ReadOptions {
     fn default() -> Self {
         Self {
             features: None,
+            nameless: false,
+            header: None,
             columns: None,
             drop: None,
             id: None,
             carry: Carry::Text,
             weights: None,
             chunk_bytes: 8 << 20,
+            piece_bytes: 1 << 30,
         }
     }
 }
@@ -51,6 +73,8 @@ pub enum Carry {
     Text,
     /// These too.
     Columns(Selection),
+    /// Also those of numbers that a model has no feature for.
+    Others,
     /// All; then there need not be any features.
     All,
 }
@@ -62,6 +86,10 @@ pub enum CarriedBecause {
     Id,
     /// It holds something else than numbers.
     NotNumeric,
+    /// It is the index of the data frame that the file was written from.
+    Index,
+    /// The model has no feature of this name.
+    NotInModel,
 }
 
 /// A column that goes from input to output untouched.
@@ -116,6 +144,10 @@ pub struct Schema {
     pub n_rows: Option<usize>,
     /// Whether the names come from the file; otherwise the columns are called x1, x2, ….
     pub named: bool,
+    /// What was guessed about the first line, where it was not obvious whether it is a header.
+    pub header_guess: Option<HeaderGuess>,
+    /// Whether columns that have names were taken as a model's features by position, because those have none.
+    pub by_position: bool,
     /// Whether all features are single precision, and are kept so.
     pub single_precision: bool,
 }
@@ -137,6 +169,19 @@ pub(crate) struct Column {
     pub(crate) name: String,
     pub(crate) kind: Kind,
     pub(crate) data_type: DataType,
+    /// Whether it is the index of a data frame.
+    pub(crate) is_index: bool,
+}
+
+impl Column {
+    pub(crate) fn new(name: String, kind: Kind, data_type: DataType) -> Self {
+        Self { name, kind, data_type, is_index: false }
+    }
+
+    /// Whether it is modelled when nobody says which columns are.
+    fn is_measured(&self) -> bool {
+        matches!(self.kind, Kind::Double | Kind::Single) && !self.is_index
+    }
 }
 
 /// What becomes of a column.
@@ -161,9 +206,10 @@ pub(crate) fn resolve(
     columns: &[Column],
     options: &ReadOptions,
 ) -> Result<(Schema, Vec<Role>)> {
+    check_width(path, columns.len(), options)?;
     let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
     check_unique(path, &names)?;
-    let plan = Plan::new(path, named, &names, options)?;
+    let plan = Plan::new(path, named, columns, &names, options)?;
     let features = plan.features(path, columns)?;
     if features.order.is_empty() && options.carry != Carry::All {
         let selected = options.columns.is_some() || options.drop.is_some();
@@ -179,6 +225,8 @@ pub(crate) fn resolve(
         weights: plan.weights.map(|i| columns[i].name.clone()),
         n_rows: None,
         named,
+        header_guess: None,
+        by_position: plan.by_position && named,
         single_precision: features.order.iter().all(|&i| columns[i].kind == Kind::Single),
     };
     let mut roles = vec![Role::Skip; columns.len()];
@@ -202,6 +250,10 @@ struct Plan {
     wanted: Option<Vec<usize>>,
     /// The wanted ones are a model's: text goes along, as without a selection.
     for_model: bool,
+    /// The wanted ones are a model's, and were not found by name.
+    by_position: bool,
+    /// Columns of numbers that a model has no feature for go along too.
+    carry_others: bool,
     dropped: Vec<bool>,
     /// To be carried whatever they hold.
     kept: Vec<bool>,
@@ -209,7 +261,13 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(path: &Path, named: bool, names: &[&str], options: &ReadOptions) -> Result<Self> {
+    fn new(
+        path: &Path,
+        named: bool,
+        columns: &[Column],
+        names: &[&str],
+        options: &ReadOptions,
+    ) -> Result<Self> {
         let mut dropped = vec![false; names.len()];
         if let Some(drop) = &options.drop {
             drop.resolve(path, names)?.into_iter().for_each(|i| dropped[i] = true);
@@ -225,32 +283,69 @@ impl Plan {
         let plan = Self {
             wanted: None,
             for_model: options.features.is_some(),
+            by_position: false,
+            carry_others: options.carry == Carry::Others,
             dropped,
             kept,
             weights: find(&options.weights)?,
         };
-        let wanted = match (&options.features, &options.columns) {
-            (Some(features), _) if named => Some(plan.by_name(path, names, features)?),
-            (Some(features), _) => Some(plan.by_position(path, names.len(), features.len())?),
-            (None, columns) => columns.as_ref().map(|s| s.resolve(path, names)).transpose()?,
-        };
-        Ok(Self { wanted, ..plan })
-    }
-
-    /// The columns that a model's features are called after.
-    fn by_name(&self, path: &Path, names: &[&str], features: &[String]) -> Result<Vec<usize>> {
-        let index: HashMap<&str, usize> = names.iter().enumerate().map(|(i, name)| (*name, i)).collect();
-        let find = |f: &String| index.get(f.as_str()).copied().filter(|&i| self.is_free(i));
-        let missing: Vec<&str> = features.iter().filter(|f| find(f).is_none()).map(String::as_str).collect();
-        match missing.is_empty() {
-            true => Ok(features.iter().filter_map(find).collect()),
-            false => Err(select::missing(path, names, &missing)),
+        match (&options.features, &options.columns) {
+            (Some(features), _) => plan.with_features(path, named, columns, features, options.nameless),
+            (None, None) => Ok(plan),
+            (None, Some(columns)) => Ok(Self { wanted: Some(columns.resolve(path, names)?), ..plan }),
         }
     }
 
-    /// The columns in their order, when there are as many as a model's features.
-    fn by_position(&self, path: &Path, columns: usize, expected: usize) -> Result<Vec<usize>> {
-        let free: Vec<usize> = (0..columns).filter(|&i| self.is_free(i)).collect();
+    /// With the columns that are a model's features: by name where both have some, otherwise by position.
+    fn with_features(
+        self,
+        path: &Path,
+        named: bool,
+        columns: &[Column],
+        features: &[String],
+        nameless: bool,
+    ) -> Result<Self> {
+        let wanted = match named {
+            true => self.by_name(path, columns, features),
+            false => Ok(None),
+        };
+        match wanted {
+            Ok(Some(wanted)) => Ok(Self { wanted: Some(wanted), ..self }),
+            Err(error) if !nameless => Err(error),
+            _ => {
+                let wanted = Some(self.by_position(path, named, columns, features.len())?);
+                Ok(Self { wanted, by_position: true, ..self })
+            }
+        }
+    }
+
+    /// The columns that a model's features are called after.
+    fn by_name(&self, path: &Path, columns: &[Column], features: &[String]) -> Result<Option<Vec<usize>>> {
+        let index: HashMap<&str, usize> =
+            columns.iter().enumerate().map(|(i, column)| (column.name.as_str(), i)).collect();
+        let find = |f: &String| index.get(f.as_str()).copied();
+        let missing: Vec<&str> = features.iter().filter(|f| find(f).is_none()).map(String::as_str).collect();
+        if !missing.is_empty() {
+            let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
+            return Err(select::missing(path, &names, &missing));
+        }
+        let found: Vec<usize> = features.iter().filter_map(find).collect();
+        match found.iter().find(|&&i| !self.is_free(i)) {
+            Some(&i) => Err(Error::FeatureTaken { path: path.into(), column: columns[i].name.clone() }),
+            None => Ok(Some(found)),
+        }
+    }
+
+    /// The columns in their order, when there are as many as a model's features; of columns with names those of numbers.
+    fn by_position(
+        &self,
+        path: &Path,
+        named: bool,
+        columns: &[Column],
+        expected: usize,
+    ) -> Result<Vec<usize>> {
+        let fits = |i: &usize| self.is_free(*i) && (!named || columns[*i].is_measured());
+        let free: Vec<usize> = (0..columns.len()).filter(fits).collect();
         match free.len() == expected {
             true => Ok(free),
             false => Err(Error::FeatureCount { path: path.into(), expected, found: free.len() }),
@@ -263,9 +358,7 @@ impl Plan {
         }
         let order: Vec<usize> = match &self.wanted {
             Some(wanted) => wanted.iter().copied().filter(|&i| self.is_free(i)).collect(),
-            None => (0..columns.len())
-                .filter(|&i| self.is_free(i) && matches!(columns[i].kind, Kind::Double | Kind::Single))
-                .collect(),
+            None => (0..columns.len()).filter(|&i| self.is_free(i) && columns[i].is_measured()).collect(),
         };
         order.iter().try_for_each(|&i| must_be_numeric(path, &columns[i], "a feature"))?;
         let mut is_feature = vec![false; columns.len()];
@@ -284,7 +377,10 @@ impl Plan {
             () if self.weights == Some(index) => return Role::Weight,
             () if self.kept[index] => Ok(CarriedBecause::Id),
             () if self.dropped[index] => Err(LeftOutBecause::Dropped),
-            () if self.wanted.is_some() && (numeric || !self.for_model) => Err(LeftOutBecause::NotSelected),
+            () if self.wanted.is_some() && !self.for_model => Err(LeftOutBecause::NotSelected),
+            () if column.is_index => Ok(CarriedBecause::Index),
+            () if numeric && self.carry_others => Ok(CarriedBecause::NotInModel),
+            () if numeric && self.wanted.is_some() => Err(LeftOutBecause::NotSelected),
             () => Ok(CarriedBecause::NotNumeric),
         };
         let name = column.name.clone();
@@ -310,6 +406,17 @@ fn must_be_numeric(path: &Path, column: &Column, role: &'static str) -> Result<(
             role,
         }),
         _ => Ok(()),
+    }
+}
+
+/// Whether so many columns can be described within the memory limit.
+pub(crate) fn check_width(path: &Path, found: usize, options: &ReadOptions) -> Result<()> {
+    /// Names, kinds and roles of a column, some of them several times.
+    const COLUMN_BYTES: usize = 1 << 10;
+    let most = options.part_bytes() / COLUMN_BYTES;
+    match found <= most {
+        true => Ok(()),
+        false => Err(Error::Wide { path: path.into(), found, most }),
     }
 }
 

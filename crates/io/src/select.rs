@@ -106,9 +106,10 @@ pub(crate) fn missing(path: &Path, names: &[&str], missing: &[&str]) -> Error {
     Error::MissingFeatures { path: path.into(), missing: list(missing), nearest, known: list(names) }
 }
 
-/// The name that is most like the wanted one, if any is.
+/// The other name that is most like the wanted one, if any is.
 pub(crate) fn nearest(names: &[&str], wanted: &str) -> Option<String> {
-    let closest = names.iter().map(|name| (distance(name, wanted), *name)).min();
+    let others = names.iter().filter(|name| **name != wanted);
+    let closest = others.map(|name| (distance(name, wanted), *name)).min();
     closest.filter(|(d, _)| *d <= 1 + wanted.chars().count() / 3).map(|(_, name)| name.to_owned())
 }
 

@@ -5,7 +5,6 @@ use std::path::Path;
 use arrow_schema::DataType;
 use covary::data::{Cells, Observed};
 
-use crate::csv::cell::{self, Cell};
 use crate::error::{Error, Result};
 use crate::ids::{IdColumn, Ids, Settled, column_name};
 use crate::reader::{Reader, open};
@@ -48,14 +47,14 @@ pub struct TripleOptions {
     pub columns: TripleColumns,
     /// Exactly these items in this order, as a model needs them.
     pub items: Option<Vec<String>>,
-    /// Size of a chunk, in bytes of text or of decoded cells.
-    pub chunk_bytes: usize,
+    /// How the file is read; which of its columns is told above.
+    pub read: ReadOptions,
 }
 
 impl TripleOptions {
     /// All items of the file.
     pub fn new(columns: TripleColumns) -> Self {
-        Self { columns, items: None, chunk_bytes: ReadOptions::default().chunk_bytes }
+        Self { columns, items: None, read: ReadOptions::default() }
     }
 }
 
@@ -153,8 +152,7 @@ impl Reading {
         let read = ReadOptions {
             columns: Some(value.clone()),
             carry: Carry::Columns(options.columns.ids()),
-            chunk_bytes: options.chunk_bytes,
-            ..ReadOptions::default()
+            ..options.read.clone()
         };
         let reader = open(path, &read).map_err(|error| in_two_roles(path, value, error))?;
         let schema = reader.schema();
@@ -162,9 +160,6 @@ impl Reading {
         let value = column_name(schema, value)?;
         if row.name == item.name {
             return Err(Error::ColumnTwice { path: path.into(), column: row.name });
-        }
-        if schema.named && matches!(cell::read(value.as_bytes()), Cell::Number(_)) {
-            return Err(Error::HeaderOfNumbers { path: path.into(), column: value });
         }
         Ok(Self { reader, row, item, value })
     }

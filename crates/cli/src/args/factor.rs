@@ -1,6 +1,6 @@
 //! What `covary rotate` was asked for, and the words that factor analysis adds to the command.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use covary::linalg::Mat;
 use covary::rotate::{self, Method};
@@ -68,12 +68,21 @@ impl Rotate {
             output: flags.output,
             cut: flags.cut,
             json: flags.json,
-            console: Console::new(flags.running.quiet || flags.json),
+            console: Console::or_json(flags.running.quiet, flags.json),
             kaiser: flags.kaiser,
             no_kaiser: flags.no_kaiser,
             starts: flags.starts,
             seed: flags.seed,
         })
+    }
+
+    /// The files that are read.
+    pub(crate) fn inputs(&self) -> Vec<&Path> {
+        let target = match &self.towards {
+            Towards::Target { path, .. } => Some(path.as_path()),
+            Towards::Nothing | Towards::Simple(_) => None,
+        };
+        std::iter::once(self.model.as_path()).chain(target).collect()
     }
 
     /// The rotation with all that was asked for.

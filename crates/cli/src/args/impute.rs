@@ -87,7 +87,7 @@ fn holdout(flags: flags::Impute, model: Option<PathBuf>, data: PathBuf, share: f
     let (wanted, components_because) = Wanted::of_holdout(flags.model, flags.components)?;
     let fit = Fit {
         data,
-        options: options(flags.columns, None, budget.chunk_bytes()),
+        options: options(flags.columns, None, budget),
         triples: flags.triples,
         drop_empty: true,
         matrix: None,
@@ -100,7 +100,7 @@ fn holdout(flags: flags::Impute, model: Option<PathBuf>, data: PathBuf, share: f
         tolerance: None,
         max_iterations: None,
         json: flags.json,
-        console: Console::new(flags.running.quiet || flags.json),
+        console: Console::or_json(flags.running.quiet, flags.json),
     };
     Ok(Holdout { model, share, seed: flags.seed, fit })
 }

@@ -12,6 +12,8 @@ pub(crate) struct Select {
     pub(crate) select: Asked,
     /// The columns that say who, what and how much, if the data give one cell in each row.
     pub(crate) triples: Option<TripleColumns>,
+    /// Whether to go on without features that were never observed.
+    pub(crate) drop_empty: bool,
     pub(crate) json: bool,
 }
 
@@ -24,6 +26,7 @@ impl Select {
         if let Some(max) = flags.max {
             select = select.max(max);
         }
-        Self { pass: Pass::resolve(flags.pass), select, triples: flags.triples, json: flags.json }
+        let (drop_empty, json) = (flags.drop_empty, flags.json);
+        Self { pass: Pass::resolve(flags.pass), select, triples: flags.triples, drop_empty, json }
     }
 }

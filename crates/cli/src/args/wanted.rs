@@ -11,6 +11,7 @@ use super::factor::{RotationName, kaiser};
 use crate::exit::{Failure, Result};
 use crate::files::read_model;
 use crate::flags;
+use crate::source::ModelFeatures;
 
 /// Share of the variance to explain when nobody asks for a number of components.
 const DEFAULT_SHARE: f64 = 0.9;
@@ -50,13 +51,21 @@ pub(crate) struct Factors {
 #[derive(Clone)]
 pub(crate) struct Start {
     pub(crate) model: LinearGaussian,
-    pub(crate) features: Vec<String>,
+    features: Vec<String>,
+    /// Whether the features have names of their own.
+    named: bool,
 }
 
 impl Start {
     fn read(path: &Path) -> Result<Self> {
         let saved = read_model(path)?;
-        Ok(Self { model: saved.model.gaussian()?.into_owned(), features: saved.features })
+        let named = saved.named();
+        Ok(Self { model: saved.model.gaussian()?.into_owned(), features: saved.features, named })
+    }
+
+    /// The features that the rows must have.
+    pub(crate) fn features(&self) -> ModelFeatures<'_> {
+        ModelFeatures { names: &self.features, named: self.named }
     }
 }
 

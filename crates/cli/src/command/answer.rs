@@ -7,7 +7,7 @@ use covary::linalg::Mat;
 use covary::persist::SavedModel;
 use covary_io::arrow_array::{ArrayRef, StringArray};
 use covary_io::{
-    Batch, CarriedColumn, Reader, Schema, TripleColumns, TripleOptions, Triples, Writer, open, triples,
+    Batch, CarriedColumn, Reader, Schema, TripleColumns, TripleOptions, Triples, open, triples,
 };
 use rayon::prelude::*;
 
@@ -15,8 +15,11 @@ use crate::args::Question;
 use crate::exit::{Failure, Result};
 use crate::files::read_model;
 use crate::interrupt;
+use crate::notice;
+use crate::output::Output;
 use crate::phrase::{about_rows, file_name};
 use crate::progress::Progress;
+use crate::source::for_model;
 
 /// The rows that are asked about.
 pub(super) enum Input {
@@ -45,23 +48,24 @@ pub(super) fn prepare(args: &mut Question) -> Result<(SavedModel, Input)> {
 
 /// Opens rows with the model's features, by name or by position.
 pub(super) fn open_rows(args: &mut Question, saved: &SavedModel) -> Result<Reader> {
-    if args.options.columns.is_none() {
-        args.options.features = Some(saved.features.clone());
-    }
+    args.options = for_model(&args.options, Some(saved.into()));
     let reader = open(&args.data, &args.options)?;
+    notice::schema(args.console, reader.schema());
     check_features(saved, reader.schema())?;
     Ok(reader)
 }
 
 /// Reads cells of the model's features.
 pub(super) fn read_triples(args: &Question, columns: TripleColumns, saved: &SavedModel) -> Result<Triples> {
-    let options = TripleOptions { items: Some(saved.features.clone()), ..TripleOptions::new(columns) };
-    Ok(triples(&args.data, &options)?)
+    let items = Some(saved.features.clone());
+    let data = triples(&args.data, &TripleOptions { columns, items, read: args.options.clone() })?;
+    notice::schema(args.console, &data.schema);
+    Ok(data)
 }
 
-/// Whether the data have the features of the model.
+/// Whether the data have the features of the model, by name where both have names.
 pub(super) fn check_features(saved: &SavedModel, schema: &Schema) -> Result<()> {
-    let names = schema.named.then_some(schema.features.as_slice());
+    let names = (schema.named && saved.named()).then_some(schema.features.as_slice());
     saved.check_features(schema.features.len(), names).map_err(|error| mismatch(&error, schema))
 }
 
@@ -101,18 +105,15 @@ pub(super) fn write(
 }
 
 /// Prepares the output.
-pub(super) fn start(args: &Question, carried: &[CarriedColumn], names: &[String]) -> Result<Writer> {
-    let writer = Writer::create(&args.output, carried, names)?;
-    // A temporary file wants removing, but nothing is worth waiting for somebody who types rows.
-    interrupt::worth_saving(args.output.as_os_str() != "-" && args.data.as_os_str() != "-");
-    Ok(writer)
+pub(super) fn start(args: &Question, carried: &[CarriedColumn], names: &[String]) -> Result<Output> {
+    Output::create(&args.output, &[&args.model, &args.data], carried, names)
 }
 
 /// Answers to all pieces, in order.
 pub(super) fn append<'a>(
     args: &Question,
     schema: &Schema,
-    writer: &mut Writer,
+    writer: &mut Output,
     mut pieces: impl Iterator<Item = covary_io::Result<Piece<'a>>> + Send,
     compute: impl Fn(&Chunk<'_>) -> covary::Result<Mat<f64>> + Sync,
 ) -> Result<()> {
@@ -166,7 +167,7 @@ fn next_group<'a>(
     Some(answers.into_iter().collect())
 }
 
-fn write_group(writer: &mut Writer, answers: &[Answer], progress: &Progress) -> Result<()> {
+fn write_group(writer: &mut Output, answers: &[Answer], progress: &Progress) -> Result<()> {
     for (carried, numbers) in answers {
         writer.write(carried, numbers.as_ref())?;
         progress.add(numbers.nrows());

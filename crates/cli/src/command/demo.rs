@@ -12,6 +12,7 @@ use covary_io::{Loaded, ReadOptions, Selection, open, write_file};
 use crate::console::print;
 use crate::exit::{Code, Failure, Result};
 use crate::flags::{Demo, Flags};
+use crate::interrupt;
 
 /// 1797 handwritten digits of 8 × 8 pixels; see `data/README.md` for where they come from.
 const DIGITS: &[u8] = include_bytes!("../../data/digits.csv.gz");
@@ -59,6 +60,7 @@ impl Tour {
         fs::create_dir_all(&self.dir).map_err(|error| {
             Failure::file(format!("cannot make the folder '{}': {error}", self.dir.display()))
         })?;
+        interrupt::wrote();
         Ok(write_file(self.path("digits.csv"), &digits)?)
     }
 

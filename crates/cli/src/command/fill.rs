@@ -7,7 +7,7 @@ use covary::linalg::Mat;
 use covary::model::LinearGaussian;
 use covary_io::arrow_array::{ArrayRef, Int64Array};
 use covary_io::arrow_schema::DataType;
-use covary_io::{Batch, CarriedBecause, CarriedColumn, Grid, Reader, Writer};
+use covary_io::{Batch, CarriedBecause, CarriedColumn, Carry, Grid, Reader};
 
 use super::answer::{Input, Piece, append, check_names, open_rows, piece, start, write};
 use crate::args::{Filling, Question};
@@ -17,9 +17,10 @@ use crate::files::read_model;
 /// Name of the column that numbers the draws.
 const DRAW: &str = "draw";
 
-/// Writes the model's features, filled.
+/// Writes the model's features, filled, behind all other columns.
 pub(super) fn run(mut args: Question, filling: Filling) -> Result<Code> {
     let saved = read_model(&args.model)?;
+    args.options.carry = Carry::Others;
     let reader = open_rows(&mut args, &saved)?;
     let model = saved.model.gaussian()?;
     let mut names = saved.features.clone();
@@ -55,7 +56,7 @@ fn draws(
     check_names(&schema, &[names, &[DRAW.to_owned()]].concat())?;
     let number = CarriedColumn { name: DRAW.into(), data_type: DataType::Int64, because: CarriedBecause::Id };
     let carried: Vec<CarriedColumn> = [vec![number], schema.carried.clone()].concat();
-    let mut writer: Writer = start(args, &carried, names)?;
+    let mut writer = start(args, &carried, names)?;
     let passes = Passes::new(reader)?;
     for draw in 0..count {
         let one =

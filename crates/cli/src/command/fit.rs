@@ -9,18 +9,17 @@ use covary::evidence::{Moments, gather_stream};
 use covary::persist::SavedModel;
 use covary::select::Select;
 use covary::{Components, Control, Error, Solver};
-use covary_io::{
-    CarriedBecause, LeftOutBecause, Matrix, NewFile, ReadOptions, Schema, Stream, square_matrix,
-};
+use covary_io::{CarriedBecause, LeftOutBecause, Matrix, NewFile, Schema, Stream, shown, square_matrix};
 use serde::Serialize;
 
 use super::choose;
-use crate::args::Fit;
+use crate::args::{Fit, Start};
 use crate::console::print;
 use crate::estimator::Estimator;
 use crate::exit::{Code, Failure, Result};
 use crate::files::read_moments;
 use crate::interrupt;
+use crate::notice;
 use crate::phrase::{about_features, about_rows, file_name, place};
 use crate::progress::Progress;
 use crate::source::{Rows, Source};
@@ -29,7 +28,7 @@ use crate::summary::{Facts, json};
 /// Fits, writes and tells.
 pub(crate) fn run(args: &Fit) -> Result<Code> {
     let started = Instant::now();
-    let target = args.output.as_ref().map(NewFile::create).transpose()?;
+    let target = args.output.as_ref().map(NewFile::create).transpose()?; // apart from the inputs, as was checked
     let Fitted { args, saved, schema } = &fit(args)?;
     if let Some(target) = target {
         target.write(&saved.to_bytes()?)?;
@@ -58,8 +57,8 @@ fn fit(args: &Fit) -> Result<Fitted> {
     if let Some(rows) = args.matrix {
         return fit_matrix(args, rows);
     }
-    let source = Source::open(&args.reading(), args.wanted.start().map(|start| start.features.as_slice()))?;
-    mention_columns(args, &source.schema);
+    let source = Source::open(&args.reading(), args.wanted.start().map(Start::features))?;
+    notice::carried(args.console, &source.schema);
     fit_source(args, source)
 }
 
@@ -80,8 +79,8 @@ fn chooser(args: &Fit) -> Select {
 
 /// Covariances or correlations as if so many rows had them.
 fn fit_matrix(args: &Fit, rows: usize) -> Result<Fitted> {
-    let ReadOptions { columns, drop, .. } = &args.options;
-    let matrix = square_matrix(&args.data, columns.as_ref(), drop.as_ref())?;
+    let matrix = square_matrix(&args.data, &args.options)?;
+    notice::header(args.console, &args.data, matrix.header_guess.as_ref(), true);
     check_matrix(&matrix)?;
     let moments = Moments::from_covariance(matrix.cells.as_ref(), None, rows);
     let moments = moments.map_err(about_features(&args.data, &matrix.columns))?;
@@ -103,7 +102,7 @@ fn check_matrix(matrix: &Matrix) -> Result<()> {
         Some(j) => Err(Failure::data(format!(
             "{file}: the variance of '{}', on the diagonal, is {}; variances are positive, so leave the feature out with --drop '{}'",
             columns[j],
-            cells[(j, j)],
+            shown(cells[(j, j)]),
             columns[j]
         ))),
         None => Ok(()),
@@ -116,8 +115,6 @@ fn fit_source(args: &Fit, mut source: Source) -> Result<Fitted> {
         Err(Error::NeverObserved { features }) if args.drop_empty => {
             let empty: Vec<usize> = features.into_iter().map(|(j, _)| j).collect();
             source = source.without(&args.reading(), &empty)?;
-            args.console
-                .note(&format!("left out, as no row has a value: {}", list(&left_out_empty(&source.schema))));
             try_fit(args, &mut source)?
         }
         fitted => fitted,
@@ -246,15 +243,6 @@ fn with_a_number(args: &Fit, otherwise: impl Fn(Error) -> Failure) -> impl Fn(Er
     }
 }
 
-/// Columns that are not modelled must not surprise anybody.
-fn mention_columns(args: &Fit, schema: &Schema) {
-    let because = |c: &&covary_io::CarriedColumn| c.because == CarriedBecause::NotNumeric;
-    let text: Vec<String> = schema.carried.iter().filter(because).map(|c| format!("'{}'", c.name)).collect();
-    if !text.is_empty() {
-        args.console.note(&format!("not numeric, so not modelled: {}", text.join(", ")));
-    }
-}
-
 #[derive(Serialize)]
 struct Column<'a> {
     name: &'a str,
@@ -293,6 +281,8 @@ fn carried(schema: &Schema) -> Vec<Column<'_>> {
     let because = |c: &covary_io::CarriedColumn| match c.because {
         CarriedBecause::Id => "id",
         CarriedBecause::NotNumeric => "not numeric",
+        CarriedBecause::Index => "index",
+        CarriedBecause::NotInModel => "not in the model",
     };
     schema.carried.iter().map(|c| Column { name: &c.name, because: because(c) }).collect()
 }
@@ -304,10 +294,6 @@ fn left_out(schema: &Schema) -> Vec<Column<'_>> {
         LeftOutBecause::Empty => "never observed",
     };
     schema.left_out.iter().map(|c| Column { name: &c.name, because: because(c) }).collect()
-}
-
-fn left_out_empty(schema: &Schema) -> Vec<Column<'_>> {
-    left_out(schema).into_iter().filter(|c| c.because == "never observed").collect()
 }
 
 fn text(summary: &Summary<'_>, of_matrix: bool) -> String {

@@ -16,7 +16,7 @@ use crate::exit::{Code, Failure, Result};
 use crate::files::read_model;
 use crate::interrupt;
 use crate::phrase::{about_rows, count, file_name};
-use crate::source::Source;
+use crate::source::{ModelFeatures, Source};
 use crate::summary::json;
 use crate::table::{number, pairs, percent};
 
@@ -51,7 +51,7 @@ pub(super) fn run(args: &Holdout) -> Result<Code> {
 /// The rows, what is hidden of them, and the model if one is given.
 fn prepare(args: &Holdout) -> Result<(Source, Hiding, Option<Model>)> {
     let saved = args.model.as_ref().map(|path| read_model(path)).transpose()?;
-    let source = Source::open(&args.fit.reading(), saved.as_ref().map(|s| s.features.as_slice()))?;
+    let source = Source::open(&args.fit.reading(), saved.as_ref().map(ModelFeatures::from))?;
     if let Some(saved) = &saved {
         check_features(saved, &source.schema)?;
     }

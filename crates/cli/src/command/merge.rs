@@ -1,8 +1,9 @@
 //! `covary merge`: the moments of several parts as those of the whole.
 
+use std::path::{Path, PathBuf};
+
 use covary::evidence::Accumulator;
 use covary::persist::Portable;
-use covary_io::NewFile;
 
 use super::moments::{difference, does_not_belong};
 use crate::args::check_moments_name;
@@ -10,12 +11,14 @@ use crate::console::Console;
 use crate::exit::{Code, Failure, Result};
 use crate::files::read_moments;
 use crate::flags::Merge;
+use crate::output::new_file;
 use crate::phrase::{count, file_name};
 
 /// Reads one part after another, in the order given.
 pub(super) fn run(flags: &Merge) -> Result<Code> {
     check_moments_name(&flags.output)?;
-    let target = NewFile::create(&flags.output)?;
+    let parts: Vec<&Path> = flags.parts.iter().map(PathBuf::as_path).collect();
+    let target = new_file(&flags.output, &parts)?;
     let Some((first, others)) = flags.parts.split_first() else {
         return Err(Failure::usage("no parts to merge; give the files that covary moments wrote"));
     };

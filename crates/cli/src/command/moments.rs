@@ -4,17 +4,19 @@ use covary::Control;
 use covary::data::{RowSource, RowStream};
 use covary::evidence::{Moments, gather, gather_stream};
 use covary::persist::Portable;
-use covary_io::{NewFile, Reader, Schema, open};
+use covary_io::{Reader, Schema, open};
 
 use crate::args::{self, Pass};
 use crate::exit::{Code, Failure, Result};
 use crate::interrupt;
+use crate::notice;
+use crate::output::new_file;
 use crate::phrase::{about_rows, count};
 use crate::progress::Progress;
 
 /// Gathers and writes.
 pub(super) fn run(args: &args::Moments) -> Result<Code> {
-    let target = NewFile::create(&args.output)?;
+    let target = new_file(&args.output, &[&args.pass.data])?;
     let (schema, reader) = open_for_moments(&args.pass)?;
     let p = schema.features.len();
     let empty = || Moments::empty_double(p);
@@ -35,6 +37,7 @@ pub(super) fn run(args: &args::Moments) -> Result<Code> {
 fn open_for_moments(pass: &Pass) -> Result<(Schema, Reader)> {
     let reader = open(&pass.data, &pass.options)?;
     let schema = reader.schema().clone();
+    notice::schema(pass.console, &schema);
     if let Some(needed) = pass.budget.too_many_for_moments(schema.features.len(), 1) {
         return Err(Failure::usage(format!(
             "the moments of {} need about {} MiB; raise --memory, or select columns",

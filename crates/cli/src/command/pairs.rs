@@ -8,10 +8,12 @@ use covary::model::LinearGaussian;
 use covary_io::{PairBatch, pairs};
 
 use super::answer::{check_names, read_triples, start};
-use crate::args::{BATCH_BYTES, Question};
+use crate::args::Question;
 use crate::exit::{Code, Failure, Result};
 use crate::files::read_model;
 use crate::interrupt;
+use crate::notice;
+use crate::output::check_apart;
 use crate::phrase::{about_rows, count, file_name};
 use crate::progress::Progress;
 
@@ -22,9 +24,11 @@ pub(super) fn run(args: &Question, file: &Path, std: bool) -> Result<Code> {
     };
     let saved = read_model(&args.model)?;
     let data = read_triples(args, columns.clone(), &saved)?;
-    let asked =
-        pairs(file, &columns, data.cells.row_names().unwrap_or_default(), &saved.features, BATCH_BYTES)?;
+    let rows = data.cells.row_names().unwrap_or_default();
+    let asked = pairs(file, &columns, rows, &saved.features, &args.options)?;
     let schema = asked.schema().clone();
+    notice::schema(args.console, &schema);
+    check_apart(&args.output, &[file])?;
     let names = if std { vec!["prediction".into(), "std".into()] } else { vec!["prediction".into()] };
     check_names(&schema, &names)?;
     let mut writer = start(args, &schema.carried, &names)?;

@@ -1,10 +1,12 @@
 //! `covary rotate`: the loadings of a model turned so that they can be read.
 
+use std::path::Path;
+
 use covary::estimator::{Report, turned};
 use covary::linalg::Mat;
 use covary::model::{Factors, Model, Noise};
 use covary::persist::SavedModel;
-use covary_io::{NewFile, matrix};
+use covary_io::{ReadOptions, matrix};
 use serde::Serialize;
 
 use crate::args::{Rotate, Towards};
@@ -12,6 +14,8 @@ use crate::console::print;
 use crate::exit::{Code, Failure, Result};
 use crate::factors::{FactorFacts, rows};
 use crate::files::read_model;
+use crate::notice;
+use crate::output::new_file;
 use crate::phrase::{about_features, count, file_name};
 use crate::summary::json;
 use crate::table::pairs;
@@ -19,7 +23,7 @@ use crate::table::pairs;
 /// Turns, writes and tells.
 pub(super) fn run(args: &Rotate) -> Result<Code> {
     let saved = read_model(&args.model)?;
-    let target = args.output.as_ref().map(NewFile::create).transpose()?;
+    let target = args.output.as_ref().map(|path| new_file(path, &args.inputs())).transpose()?;
     let saved = rotated(args, saved)?;
     if let Some(target) = target {
         target.write(&saved.to_bytes()?)?;
@@ -39,7 +43,7 @@ fn rotated(args: &Rotate, saved: SavedModel) -> Result<SavedModel> {
         Towards::Nothing => None,
         Towards::Simple(method) => Some(method.clone()),
         Towards::Target { path, whole, oblique } => {
-            let target = read_target(path, &saved.features, factors.n_factors())?;
+            let target = read_target(args, path, &saved.features, factors.n_factors())?;
             Some(Towards::aim(target, *whole, *oblique))
         }
     };
@@ -64,8 +68,9 @@ fn unwrapped(factors: Factors) -> Model {
 }
 
 /// The loadings to aim at (p × q), in the order of the model's features.
-fn read_target(path: &std::path::Path, features: &[String], q: usize) -> Result<Mat<f64>> {
-    let file = matrix(path)?;
+fn read_target(args: &Rotate, path: &Path, features: &[String], q: usize) -> Result<Mat<f64>> {
+    let file = matrix(path, &ReadOptions::default())?;
+    notice::header(args.console, path, file.header_guess.as_ref(), false);
     let name = file_name(path);
     if file.columns.len() != q {
         return Err(Failure::data(format!(

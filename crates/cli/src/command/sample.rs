@@ -1,13 +1,12 @@
 //! `covary sample`: new rows drawn from a model.
 
-use covary_io::Writer;
-
 use crate::args::{output, set_threads};
 use crate::console::Console;
 use crate::exit::{Code, Failure, Result};
 use crate::files::read_model;
 use crate::flags::Sample;
 use crate::interrupt;
+use crate::output::Output;
 use crate::progress::Progress;
 
 /// Cells that are drawn at once.
@@ -21,8 +20,7 @@ pub(super) fn run(flags: Sample) -> Result<Code> {
     let output = output(flags.output)?;
     let saved = read_model(&flags.model)?;
     let model = saved.model.gaussian()?;
-    let mut writer = Writer::create(&output, &[], &saved.features)?;
-    interrupt::worth_saving(output.as_os_str() != "-");
+    let mut writer = Output::create(&output, &[&flags.model], &[], &saved.features)?;
     let progress = Progress::new(Console::new(flags.running.quiet), "drawing", Some(flags.rows));
     let piece = (PIECE / model.n_features()).max(1).next_multiple_of(BLOCK);
     for start in (0..flags.rows).step_by(piece) {

@@ -1,6 +1,7 @@
 //! `covary select`: a table over the number of components, what each method chooses, and a recommendation.
 
-use covary::select::{Absent, Line, Selection};
+use covary::Error;
+use covary::select::{Absent, Line, Select, Selection};
 use serde::Serialize;
 
 use super::choose;
@@ -50,14 +51,30 @@ fn look(args: &args::Select) -> Result<Selection> {
     }
     let reading = Reading { triples: triples.as_ref(), ..pass.reading() };
     let mut source = Source::open(&reading, None)?;
-    let in_memory = source.in_memory();
-    let found = match &mut source.rows {
-        Rows::Stream(stream) => choose::of_stream(&reading, select, stream)?,
-        _ => source.again().map_or(Ok(Err(covary::Error::NoRows)), |rows| {
-            choose::of_rows(&reading, select, rows, in_memory)
-        })?,
+    let found = match of_source(&reading, select, &mut source)? {
+        Err(Error::NeverObserved { features }) if args.drop_empty => {
+            let empty: Vec<usize> = features.into_iter().map(|(j, _)| j).collect();
+            source = source.without(&reading, &empty)?;
+            of_source(&reading, select, &mut source)?
+        }
+        found => found,
     };
     found.map_err(about_rows(&source.schema))
+}
+
+fn of_source(
+    reading: &Reading<'_>,
+    select: &Select,
+    source: &mut Source,
+) -> Result<covary::Result<Selection>> {
+    let in_memory = source.in_memory();
+    if let Rows::Stream(stream) = &mut source.rows {
+        return choose::of_stream(reading, select, stream);
+    }
+    match source.again() {
+        Some(rows) => choose::of_rows(reading, select, rows, in_memory),
+        None => Ok(Err(Error::NoRows)),
+    }
 }
 
 fn text(selection: &Selection) -> String {

@@ -45,6 +45,9 @@ pub(crate) struct Select {
     /// Print everything as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Go on without the features that have no value in any row, instead of giving up
+    #[arg(long, help_heading = "Columns")]
+    pub(crate) drop_empty: bool,
     #[arg(long, value_name = "USER,ITEM,VALUE", value_parser = args::triples, conflicts_with_all = ["columns", "drop", "id", "weights"],
         help_heading = "Columns", help = TRIPLES_HELP)]
     pub(crate) triples: Option<TripleColumns>,

@@ -25,22 +25,26 @@ pub(super) struct Survey {
     pub(super) lines: usize,
     /// One past the last whole record.
     pub(super) cut: usize,
+    /// What belongs to a record that began earlier: its bytes, and the line breaks in them.
+    pub(super) entered: (usize, usize),
     /// How it ends.
     pub(super) end: State,
 }
 
 /// Counts the records of a piece that starts in the given state.
 pub(super) fn survey(text: &[u8], delimiter: u8, state: State) -> Survey {
-    let mut found = Survey { rows: 0, lines: 0, cut: 0, end: state };
+    let mut found = Survey { rows: 0, lines: 0, cut: 0, entered: (0, 0), end: state };
     let has_quotes = memchr(b'"', text).is_some();
     if has_quotes || state == State::Quoted {
         found.lines = memchr_iter(b'\n', text).count();
     }
     if state == State::Quoted {
         let Some(end) = closing_quote(text, 0).and_then(|p| record_end(text, p, delimiter, true)) else {
+            found.entered = (text.len(), found.lines);
             return found;
         };
         found.cut = end;
+        found.entered = (end, memchr_iter(b'\n', &text[..end]).count());
     }
     found.end = State::Record;
     match has_quotes {
@@ -85,7 +89,7 @@ pub(super) fn is_blank(line: &[u8]) -> bool {
 }
 
 /// One past the line break that ends the record, when it ends. `inside` a field a quote has no meaning.
-fn record_end(text: &[u8], mut pos: usize, delimiter: u8, mut inside: bool) -> Option<usize> {
+pub(super) fn record_end(text: &[u8], mut pos: usize, delimiter: u8, mut inside: bool) -> Option<usize> {
     loop {
         let end = if inside { unquoted_end(text, pos, delimiter) } else { field_end(text, pos, delimiter)? };
         match text.get(end) {
@@ -169,6 +173,19 @@ pub(super) fn record(text: &[u8], mut pos: usize, delimiter: u8) -> Option<(Vec<
     }
 }
 
+/// Which fields of the record that starts at `pos` are in quotes.
+pub(super) fn quoted(text: &[u8], mut pos: usize, delimiter: u8) -> Vec<bool> {
+    let mut quoted = Vec::new();
+    while let Some(end) = field_end(text, pos, delimiter) {
+        quoted.push(text.get(pos) == Some(&b'"'));
+        match text.get(end) {
+            Some(byte) if *byte == delimiter => pos = end + 1,
+            _ => break,
+        }
+    }
+    quoted
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
@@ -199,11 +216,23 @@ mod tests {
         let s = |t: &str, state| survey(t.as_bytes(), b',', state);
         assert_eq!(
             s("a,b\n\r\n\nc,d\n", State::Record),
-            Survey { rows: 2, lines: 4, cut: 11, end: State::Record }
+            Survey { rows: 2, lines: 4, cut: 11, entered: (0, 0), end: State::Record }
         );
-        assert_eq!(s("a,b\n\"x\n", State::Record), Survey { rows: 2, lines: 2, cut: 4, end: State::Quoted });
-        assert_eq!(s("y\",z\nq\n", State::Quoted), Survey { rows: 1, lines: 2, cut: 7, end: State::Record });
-        assert_eq!(s("nothing\n", State::Quoted), Survey { rows: 0, lines: 1, cut: 0, end: State::Quoted });
-        assert_eq!(s("last", State::Record), Survey { rows: 1, lines: 0, cut: 4, end: State::Record });
+        assert_eq!(
+            s("a,b\n\"x\n", State::Record),
+            Survey { rows: 2, lines: 2, cut: 4, entered: (0, 0), end: State::Quoted }
+        );
+        assert_eq!(
+            s("y\",z\nq\n", State::Quoted),
+            Survey { rows: 1, lines: 2, cut: 7, entered: (5, 1), end: State::Record }
+        );
+        assert_eq!(
+            s("nothing\n", State::Quoted),
+            Survey { rows: 0, lines: 1, cut: 0, entered: (8, 1), end: State::Quoted }
+        );
+        assert_eq!(
+            s("last", State::Record),
+            Survey { rows: 1, lines: 0, cut: 4, entered: (0, 0), end: State::Record }
+        );
     }
 }

@@ -28,8 +28,8 @@ pub(crate) fn open(
     options: &ReadOptions,
 ) -> Result<(Arc<Schema>, Access)> {
     let file = open_file(path)?;
-    let head = sample::read_head(&mut &file, delimiter).map_err(Error::read(path))?;
-    let sample = sample::examine(path, &head, delimiter)?;
+    let head = sample::read_head(&mut &file, delimiter, options).map_err(Error::read(path))?;
+    let sample = sample::examine(path, &head, delimiter, options)?;
     let layout = layout(path, format, delimiter, &sample, options)?;
     let length = file.metadata().map_err(Error::read(path))?.len();
     let body = Body {
@@ -38,6 +38,7 @@ pub(crate) fn open(
         bytes: sample.data_start as u64..length,
         first_line: sample.first_line,
         delimiter,
+        longest: options.piece_bytes as u64,
     };
     let extents = index::build(&body, options.chunk_bytes as u64)?;
     let schema = Arc::clone(&layout.schema);

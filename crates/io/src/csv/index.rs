@@ -29,6 +29,8 @@ struct Segment {
     bytes: Range<u64>,
     record: Survey,
     quoted: Survey,
+    /// Whether its last line was given up on, as it is too long for a record.
+    endless: bool,
 }
 
 /// The part of a file that holds rows.
@@ -38,6 +40,8 @@ pub(super) struct Body<'a> {
     pub(super) bytes: Range<u64>,
     pub(super) first_line: usize,
     pub(super) delimiter: u8,
+    /// Most bytes that a record may have.
+    pub(super) longest: u64,
 }
 
 /// Cuts the body into extents of about `size` bytes.
@@ -68,26 +72,31 @@ impl Body<'_> {
                 _ => return Ok(None),
             },
         };
-        self.finish_line(&mut text, range.end)?;
+        let endless = !self.finish_line(&mut text, range.end)?;
         let start = offset + skip as u64;
         let survey = |state| fields::survey(&text[skip..], self.delimiter, state);
         Ok(Some(Segment {
             bytes: start..start + (text.len() - skip) as u64,
             record: survey(State::Record),
             quoted: survey(State::Quoted),
+            endless,
         }))
     }
 
-    /// Reads on until the last line is whole.
-    fn finish_line(&self, text: &mut Vec<u8>, mut offset: u64) -> Result<()> {
+    /// Reads on until the last line is whole; gives up when that makes it too long for a record.
+    fn finish_line(&self, text: &mut Vec<u8>, from: u64) -> Result<bool> {
         const STEP: u64 = 1 << 16;
+        let mut offset = from;
         while text.last() != Some(&b'\n') && offset < self.bytes.end {
+            if offset - from > self.longest {
+                return Ok(false);
+            }
             let more = self.read(offset, STEP.min(self.bytes.end - offset))?;
             let end = memchr(b'\n', &more).map_or(more.len(), |i| i + 1);
             text.extend_from_slice(&more[..end]);
             offset += more.len() as u64;
         }
-        Ok(())
+        Ok(true)
     }
 
     fn read(&self, offset: u64, length: u64) -> Result<Vec<u8>> {
@@ -96,29 +105,65 @@ impl Body<'_> {
 
     /// Picks the right survey of each segment, in order.
     fn join(&self, segments: Vec<Result<Option<Segment>>>) -> Result<Vec<Extent>> {
-        let mut extents: Vec<Extent> = Vec::with_capacity(segments.len());
-        let (mut state, mut line, mut row) = (State::Record, self.first_line, 0);
+        let mut joined = Joined::new(self.first_line, segments.len());
         for segment in segments {
-            let Some(Segment { bytes, record, quoted }) = segment? else { continue };
-            let survey = if state == State::Record { record } else { quoted };
-            match (state, extents.last_mut()) {
-                // A quoted field reaches into this segment: its records belong to the extent before.
-                (State::Quoted, Some(last)) => {
-                    last.bytes.end = bytes.end;
-                    last.rows.end += survey.rows;
+            if let Some(segment) = segment? {
+                joined.add(&segment);
+                if segment.endless || joined.open > self.longest {
+                    let most = usize::try_from(self.longest).unwrap_or(usize::MAX);
+                    return Err(Error::LongRow { path: self.path.into(), line: joined.last_line, most });
                 }
-                _ => extents.push(Extent { bytes, rows: row..row + survey.rows, first_line: line }),
             }
-            line += survey.lines;
-            row += survey.rows;
-            state = survey.end;
         }
-        let first_line = extents.last().map_or(self.first_line, |e| e.first_line);
-        extents.retain(|e| !e.rows.is_empty());
-        match state {
-            State::Record => Ok(extents),
-            State::Quoted => Err(Error::Unclosed { path: self.path.into(), line: first_line }),
+        joined.extents.retain(|e| !e.rows.is_empty());
+        match joined.state {
+            State::Record => Ok(joined.extents),
+            State::Quoted => Err(Error::Unclosed { path: self.path.into(), line: joined.last_line }),
         }
+    }
+}
+
+/// Segments in order, as far as they are joined.
+struct Joined {
+    extents: Vec<Extent>,
+    /// How the next segment is entered.
+    state: State,
+    /// The lines and rows so far.
+    line: usize,
+    row: usize,
+    /// Bytes so far of a record that is not at its end yet.
+    open: u64,
+    /// The line in which the last segment of records starts, to which an open record belongs.
+    last_line: usize,
+}
+
+impl Joined {
+    fn new(first_line: usize, segments: usize) -> Self {
+        let extents = Vec::with_capacity(segments);
+        Self { extents, state: State::Record, line: first_line, row: 0, open: 0, last_line: first_line }
+    }
+
+    fn add(&mut self, segment: &Segment) {
+        let Segment { bytes, record, quoted, .. } = segment;
+        let survey = if self.state == State::Record { record } else { quoted };
+        let (entered, entered_lines) = survey.entered;
+        let start = bytes.start + entered as u64;
+        // A quoted field reaches into this segment: the rest of its record belongs to the extent before.
+        if let Some(last) = self.extents.last_mut().filter(|_| entered > 0) {
+            last.bytes.end = start;
+        }
+        if start < bytes.end {
+            self.last_line = self.line + entered_lines;
+            let rows = self.row..self.row + survey.rows;
+            self.extents.push(Extent { bytes: start..bytes.end, rows, first_line: self.last_line });
+        }
+        let length = bytes.end - bytes.start;
+        self.open = match survey.end {
+            State::Record => 0,
+            State::Quoted if start < bytes.end => length - survey.cut as u64,
+            State::Quoted => self.open + length,
+        };
+        (self.line, self.row, self.state) = (self.line + survey.lines, self.row + survey.rows, survey.end);
     }
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod cell;
 mod fields;
 mod grid;
+mod header;
 mod index;
 mod parse;
 mod sample;
@@ -26,7 +27,8 @@ fn layout(
     sample: &sample::Sample,
     options: &ReadOptions,
 ) -> Result<parse::Layout> {
-    let (schema, roles) = schema::resolve(path, format, sample.named, &sample.columns, options)?;
+    let (mut schema, roles) = schema::resolve(path, format, sample.named, &sample.columns, options)?;
+    schema.header_guess.clone_from(&sample.guess);
     let schema = Arc::new(schema);
     let names = sample.columns.iter().map(|c| c.name.clone()).collect();
     Ok(parse::Layout { schema, roles, names, delimiter })

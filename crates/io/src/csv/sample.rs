@@ -9,21 +9,26 @@ use memchr::{memchr, memrchr};
 
 use super::cell::{self, Cell};
 use super::fields::{self, State};
+use super::header::{self, Decision};
 use crate::error::{Error, Result};
-use crate::schema::{Column, Kind, default_name};
+use crate::header::HeaderGuess;
+use crate::schema::{Column, Kind, ReadOptions, check_width, default_name};
 
 /// Bytes to look at first; more when they hold no whole row.
 const FIRST_LOOK: usize = 1 << 20;
 /// Rows that decide whether a column is numeric.
 const SAMPLE_ROWS: usize = 1000;
-/// A single row longer than this is a quote that was never closed.
-pub(super) const LONGEST_RECORD: usize = 1 << 30;
+/// Rows that tell whether the first line is a header, and the cells of them that are kept for that.
+const HEADER_ROWS: usize = 100;
+const HEADER_CELLS: usize = 1 << 16;
 
 /// What the beginning of a file tells.
 pub(super) struct Sample {
     pub(super) columns: Vec<Column>,
     /// Whether there is a header; without one the columns are called x1, x2, ….
     pub(super) named: bool,
+    /// What was guessed about that, where it is not obvious.
+    pub(super) guess: Option<HeaderGuess>,
     /// Offset of the first row.
     pub(super) data_start: usize,
     /// Line of the first row, counted from 1.
@@ -37,8 +42,12 @@ pub(super) struct Head {
     pub(super) whole: bool,
 }
 
-/// Reads the beginning of a text, at least the header and one row if there are that many.
-pub(super) fn read_head(reader: &mut dyn Read, delimiter: u8) -> std::io::Result<Head> {
+/// Reads the beginning of a text, at least the header and one row if there are that many and they may be so long.
+pub(super) fn read_head(
+    reader: &mut dyn Read,
+    delimiter: u8,
+    options: &ReadOptions,
+) -> std::io::Result<Head> {
     let mut head = Vec::new();
     let mut wanted = FIRST_LOOK;
     loop {
@@ -46,7 +55,7 @@ pub(super) fn read_head(reader: &mut dyn Read, delimiter: u8) -> std::io::Result
         let got = reader.take(missing as u64).read_to_end(&mut head)?;
         let lines = memrchr(b'\n', &head).map_or(0, |i| i + 1);
         let enough = fields::survey(&head[..lines], delimiter, State::Record).rows >= 3;
-        if got < missing || enough || wanted >= LONGEST_RECORD {
+        if got < missing || enough || wanted > options.piece_bytes {
             return Ok(Head { text: head, whole: got < missing });
         }
         wanted *= 2;
@@ -54,35 +63,94 @@ pub(super) fn read_head(reader: &mut dyn Read, delimiter: u8) -> std::io::Result
 }
 
 /// Looks at the beginning of a file.
-pub(super) fn examine(path: &Path, head: &Head, delimiter: u8) -> Result<Sample> {
-    let Head { text: head, whole } = head;
-    check_text(path, head)?;
-    let mut start = if head.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
-    let mut line = 1;
-    while let [b'\n', ..] | [b'\r', b'\n', ..] = head[start..] {
-        start += if head[start] == b'\n' { 1 } else { 2 };
-        line += 1;
-    }
-    if start == head.len() {
+pub(super) fn examine(path: &Path, head: &Head, delimiter: u8, options: &ReadOptions) -> Result<Sample> {
+    let text = &head.text;
+    check_text(path, text)?;
+    let (mut start, mut first_line) = beginning(text);
+    if start == text.len() {
         return Err(Error::Empty { path: path.into() });
     }
-    let (header, end) =
-        fields::record(head, start, delimiter).ok_or_else(|| Error::Unclosed { path: path.into(), line })?;
-    let named = !header.iter().all(|f| matches!(cell::read(f), Cell::Number(_)));
+    let (first, end) = first_record(path, head, (start, first_line), delimiter, options)?;
+    let Decision { header: named, guess } = match options.header {
+        Some(header) => Decision::obvious(header),
+        None => {
+            let quoted = header::quoted_above(text, start, end, delimiter);
+            header::decide(&first, &quoted, &below(head, end, delimiter))
+        }
+    };
     let names = match named {
-        true => read_names(path, &header)?,
-        false => (0..header.len()).map(default_name).collect(),
+        true => read_names(path, &first)?,
+        false => (0..first.len()).map(default_name).collect(),
     };
     if named {
-        line += memchr::memchr_iter(b'\n', &head[start..end]).count();
+        first_line += memchr::memchr_iter(b'\n', &text[start..end]).count();
         start = end;
     }
-    if fields::survey(&head[start..], delimiter, State::Record).rows == 0 {
+    if fields::survey(&text[start..], delimiter, State::Record).rows == 0 {
         return Err(Error::NoRows { path: path.into() });
     }
-    let columns = names.into_iter().zip(kinds(&head[start..], *whole, header.len(), delimiter));
-    let columns = columns.map(|(name, kind)| Column { name, kind, data_type: DataType::Utf8 }).collect();
-    Ok(Sample { columns, named, data_start: start, first_line: line })
+    let columns = names.into_iter().zip(kinds(head, start, first.len(), delimiter));
+    let columns = columns.map(|(name, kind)| Column::new(name, kind, DataType::Utf8)).collect();
+    Ok(Sample { columns, named, guess, data_start: start, first_line })
+}
+
+/// Where the first line that is not blank starts, and its number.
+fn beginning(text: &[u8]) -> (usize, usize) {
+    let mut start = if text.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+    let mut line = 1;
+    while let [b'\n', ..] | [b'\r', b'\n', ..] = text[start..] {
+        start += if text[start] == b'\n' { 1 } else { 2 };
+        line += 1;
+    }
+    (start, line)
+}
+
+/// The fields of the first record and where it ends, if it is not too long and has not too many fields.
+fn first_record<'a>(
+    path: &Path,
+    head: &'a Head,
+    (start, line): (usize, usize),
+    delimiter: u8,
+    options: &ReadOptions,
+) -> Result<(Vec<Cow<'a, [u8]>>, usize)> {
+    let text = &head.text;
+    let end = fields::record_end(text, start, delimiter, false);
+    let end = match end {
+        Some(end) if head.whole || text[end - 1] == b'\n' => end,
+        None if head.whole => return Err(Error::Unclosed { path: path.into(), line }),
+        _ => return Err(Error::LongRow { path: path.into(), line, most: options.piece_bytes }),
+    };
+    check_width(path, 1 + memchr::memchr_iter(delimiter, &text[start..end]).count(), options)?;
+    let record = fields::record(text, start, delimiter);
+    record.ok_or_else(|| Error::Unclosed { path: path.into(), line })
+}
+
+/// The records below the first line that tell whether it is a header.
+fn below(head: &Head, start: usize, delimiter: u8) -> Vec<Vec<Cow<'_, [u8]>>> {
+    let mut cells = 0;
+    let few = |record: &Vec<Cow<'_, [u8]>>| {
+        cells += record.len();
+        cells <= HEADER_CELLS.max(record.len())
+    };
+    records(head, start, delimiter).take(HEADER_ROWS).take_while(few).collect()
+}
+
+/// The whole records from a place on, blank lines aside.
+fn records(head: &Head, start: usize, delimiter: u8) -> impl Iterator<Item = Vec<Cow<'_, [u8]>>> {
+    let text = &head.text;
+    let mut pos = start;
+    std::iter::from_fn(move || {
+        while pos < text.len() {
+            let (record, end) = fields::record(text, pos, delimiter)?;
+            let cut_off = !head.whole && end == text.len() && text.last() != Some(&b'\n');
+            let line = &text[pos..end - usize::from(text[end - 1] == b'\n')];
+            pos = end;
+            if !cut_off && !fields::is_blank(line) {
+                return Some(record);
+            }
+        }
+        None
+    })
 }
 
 fn check_text(path: &Path, head: &[u8]) -> Result<()> {
@@ -144,18 +212,11 @@ impl Tally {
     }
 }
 
-/// A column is numeric unless half of the cells of the sample, holes aside, are text.
-fn kinds(text: &[u8], whole: bool, n_columns: usize, delimiter: u8) -> Vec<Kind> {
+/// A column is numeric unless half of the cells of the sample, missing values aside, are text.
+fn kinds(head: &Head, start: usize, n_columns: usize, delimiter: u8) -> Vec<Kind> {
     let mut tallies = vec![Tally::default(); n_columns];
-    let (mut pos, mut rows) = (0, 0);
-    while pos < text.len() && rows < SAMPLE_ROWS {
-        let Some((record, end)) = fields::record(text, pos, delimiter) else { break };
-        let cut_off = !whole && end == text.len() && text.last() != Some(&b'\n');
-        if !cut_off && !fields::is_blank(&text[pos..end - usize::from(text[end - 1] == b'\n')]) {
-            rows += 1;
-            tallies.iter_mut().zip(&record).for_each(|(tally, field)| tally.add(rows, field));
-        }
-        pos = end;
+    for (i, record) in records(head, start, delimiter).take(SAMPLE_ROWS).enumerate() {
+        tallies.iter_mut().zip(&record).for_each(|(tally, field)| tally.add(i + 1, field));
     }
     tallies.into_iter().map(Tally::kind).collect()
 }

@@ -25,8 +25,8 @@ pub(crate) fn open(
     options: &ReadOptions,
 ) -> Result<(Arc<Schema>, Access)> {
     let mut reader = decompressed(path, compression)?;
-    let mut head = sample::read_head(&mut reader, delimiter).map_err(trouble(path, format))?;
-    let sample = sample::examine(path, &head, delimiter)?;
+    let mut head = sample::read_head(&mut reader, delimiter, options).map_err(trouble(path, format))?;
+    let sample = sample::examine(path, &head, delimiter, options)?;
     let layout = Arc::new(layout(path, format, delimiter, &sample, options)?);
     head.text.drain(..sample.data_start);
     let cutter = Cutter {
@@ -34,6 +34,7 @@ pub(crate) fn open(
         layout: Arc::clone(&layout),
         rest: head.text,
         size: options.chunk_bytes.max(1),
+        longest: options.piece_bytes,
         row: 0,
         line: sample.first_line,
         ended: head.whole,
@@ -83,6 +84,8 @@ struct Cutter {
     /// Read but not yet handed out.
     rest: Vec<u8>,
     size: usize,
+    /// Most bytes that a record may have.
+    longest: usize,
     row: usize,
     line: usize,
     ended: bool,
@@ -113,8 +116,12 @@ impl Cutter {
                 size = self.size;
                 continue;
             }
-            if (self.ended && self.rest.len() <= size) || size > sample::LONGEST_RECORD {
-                return Err(Error::Unclosed { path: self.layout.schema.path.clone(), line: self.line });
+            let (path, line) = (&self.layout.schema.path, self.line);
+            if self.ended && self.rest.len() <= size {
+                return Err(Error::Unclosed { path: path.clone(), line });
+            }
+            if size > self.longest {
+                return Err(Error::LongRow { path: path.clone(), line, most: self.longest });
             }
             size *= 2;
         }

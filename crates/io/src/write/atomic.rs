@@ -57,6 +57,11 @@ impl Output {
         Ok(Self::Pending(Pending { file, target, named, permissions }))
     }
 
+    /// Whether it is to be seen before it is final.
+    pub(crate) fn is_immediate(&self) -> bool {
+        !matches!(self, Self::Pending(_))
+    }
+
     /// Makes the output final. Until then there is none.
     pub(crate) fn commit(self) -> io::Result<()> {
         match self {

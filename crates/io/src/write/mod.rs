@@ -45,6 +45,7 @@ pub struct Writer {
     path: PathBuf,
     n_carried: usize,
     n_numbers: usize,
+    is_immediate: bool,
     sink: Box<dyn Sink>,
 }
 
@@ -62,6 +63,7 @@ impl Writer {
             check_numbers(path, carried)?;
         }
         let output = Output::create(path)?;
+        let is_immediate = output.is_immediate();
         let schema = || arrow_schema(carried, numbers);
         let sink: std::io::Result<Box<dyn Sink>> = match format {
             Format::Delimited { delimiter, compression } => {
@@ -72,7 +74,13 @@ impl Writer {
             Format::Npy => npy::create(output, names.len()),
         };
         let sink = sink.map_err(Error::write(path))?;
-        Ok(Self { path: path.into(), n_carried: carried.len(), n_numbers: numbers.len(), sink })
+        let (n_carried, n_numbers) = (carried.len(), numbers.len());
+        Ok(Self { path: path.into(), n_carried, n_numbers, is_immediate, sink })
+    }
+
+    /// Whether rows can be seen before the last one is written, as on standard output, pipes and devices.
+    pub fn is_immediate(&self) -> bool {
+        self.is_immediate
     }
 
     /// Appends rows.

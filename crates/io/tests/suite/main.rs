@@ -4,8 +4,11 @@
 mod arrow_memory;
 mod bad_binary;
 mod bad_text;
+mod damaged;
 mod formats;
+mod headers;
 mod matrix;
+mod memory;
 mod support;
 mod text;
 mod triples;

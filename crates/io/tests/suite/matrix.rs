@@ -2,14 +2,15 @@
 
 use std::fs;
 
-use covary_io::{Error, Matrix, Result, Selection, matrix, square_matrix};
+use covary_io::{Error, Matrix, ReadOptions, Result, Selection, matrix, square_matrix};
 
 fn square(text: &str, columns: Option<&str>, drop: Option<&str>) -> Result<Matrix> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("m.csv");
     fs::write(&path, text).unwrap();
     let selection = |text: Option<&str>| text.map(|text| Selection::parse(text).unwrap());
-    square_matrix(&path, selection(columns).as_ref(), selection(drop).as_ref())
+    let options = ReadOptions { columns: selection(columns), drop: selection(drop), ..ReadOptions::default() };
+    square_matrix(&path, &options)
 }
 
 const LABELLED: &str = "name,a,b,c\na,1,.2,.3\nb,.2,1,.4\nc,.3,.4,1\n";
@@ -61,7 +62,7 @@ fn any_matrix_may_have_empty_cells() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("t.csv");
     fs::write(&path, "feature,f1,f2\nu,0,\nv,,0\n").unwrap();
-    let found = matrix(&path).unwrap();
+    let found = matrix(&path, &ReadOptions::default()).unwrap();
     assert_eq!((found.columns.len(), found.rows), (2, Some(vec!["u".into(), "v".into()])));
     assert!(found.cells[(0, 1)].is_nan() && found.cells[(0, 0)] == 0.0);
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::support::{Folder, failure, gzip};
+use crate::support::{Folder, failure, gzip, small};
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
@@ -17,7 +17,7 @@ const RATINGS: &str =
     "stars,film,when,user\n5,Alien,x,bo\n,Brazil,x,bo\n3,Cube,x,al\n1,Alien,x,al\n2,Brazil,x,cy\n";
 
 fn options(columns: &str) -> TripleOptions {
-    TripleOptions { chunk_bytes: 24, ..TripleOptions::new(TripleColumns::parse(columns).unwrap()) }
+    TripleOptions { read: small(24), ..TripleOptions::new(TripleColumns::parse(columns).unwrap()) }
 }
 
 fn read(path: impl AsRef<Path>, columns: &str) -> Result<Triples> {
@@ -133,8 +133,15 @@ fn what_is_wrong_is_named() {
     for wrong in ["u,i", "u,i,v,w", "u,,v", ""] {
         assert!(matches!(TripleColumns::parse(wrong), Err(Error::NotThree { .. })), "{wrong}");
     }
+}
+
+#[test]
+fn triples_without_a_header_are_all_read_and_that_is_said() {
+    let folder = Folder::new();
     let bare = folder.file("bare.csv", "al,Alien,5\nbo,Cube,3\n");
-    assert!(matches!(failure(read(bare, "1,2,3")), Error::HeaderOfNumbers { column, .. } if column == "5"));
+    let found = read(bare, "1,2,3").unwrap();
+    assert_eq!((found.n_triples, found.cells.n_features()), (2, 2));
+    assert!(found.schema.header_guess.is_some_and(|guess| !guess.header));
 }
 
 #[test]
@@ -159,7 +166,7 @@ fn pairs_find_rows_and_items_and_carry_everything() {
     let path = folder.file("p.csv", "n,film,user\n1,Cube,bo\n2,Alien,zoe\n3,Alien,al\n");
     let columns = TripleColumns::parse("user,film,stars").unwrap();
     let (rows, items) = (["bo", "al"].map(String::from), ["Alien", "Cube"].map(String::from));
-    let found = pairs(&path, &columns, &rows, &items, 10).unwrap();
+    let found = pairs(&path, &columns, &rows, &items, &small(10)).unwrap();
     assert_eq!(found.schema().carried.len(), 3);
     let batches: Vec<_> = found.map(Result::unwrap).collect();
     let whole =
@@ -170,12 +177,12 @@ fn pairs_find_rows_and_items_and_carry_everything() {
         batches.iter().flat_map(|b| b.carried[0].as_string::<i32>().iter().flatten()).collect();
     assert_eq!(first, ["1", "2", "3"]);
     let wrong = folder.file("w.csv", "film,user\nCube,bo\nDune,bo\n");
-    let error = pairs(wrong, &columns, &rows, &items, 10).unwrap().find_map(Result::err).unwrap();
+    let error = pairs(wrong, &columns, &rows, &items, &small(10)).unwrap().find_map(Result::err).unwrap();
     assert!(
         matches!(&error, Error::UnknownId { text, place, .. } if text == "Dune" && place.row == 2),
         "{error}"
     );
-    assert!(pairs(folder.path("none.csv"), &columns, &rows, &items, 10).is_err());
+    assert!(pairs(folder.path("none.csv"), &columns, &rows, &items, &small(10)).is_err());
 }
 
 #[test]
@@ -184,7 +191,7 @@ fn pairs_keep_their_types() {
     let path = typed(&folder, &[3, 4], &["x", "y"], &[0.5, 1.5]);
     let columns = TripleColumns::parse("u,i,v").unwrap();
     let (rows, items) = (["4".to_owned()], ["x", "y"].map(String::from));
-    let mut found = pairs(path, &columns, &rows, &items, 1 << 20).unwrap();
+    let mut found = pairs(path, &columns, &rows, &items, &small(1 << 20)).unwrap();
     let batch = found.next().unwrap().unwrap();
     assert_eq!((batch.rows, batch.items), (vec![None, Some(0)], vec![0, 1]));
     let fields = ["u", "i", "v"].into_iter().zip(&batch.carried);

@@ -113,3 +113,8 @@ pub(crate) fn read_batches(path: &Path, options: &ReadOptions) -> Result<(Vec<Ro
     }
     Ok((rows, carried))
 }
+
+/// How often a property is tried: few times as a rule, many when `COVARY_SOAK` is set, as `make soak` does.
+pub(crate) fn soak(small: usize, large: usize) -> usize {
+    if std::env::var_os("COVARY_SOAK").is_some() { large } else { small }
+}
