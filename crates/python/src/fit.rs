@@ -257,7 +257,7 @@ impl Recipe {
             }
             _ => {
                 let p = seen.n_features();
-                seen.batch_of(gather(source, || Evidence::empty_double(p), control)?)
+                seen.batch_of(gather(source, || Evidence::empty(p), control)?)
             }
         }
     }
@@ -355,7 +355,7 @@ impl Seen {
             let p = online.n_features();
             match held.take_stream() {
                 Some(stream) => {
-                    let moments = gather_stream(&mut stream?, || Evidence::empty_double(p), control)?;
+                    let moments = gather_stream(&mut stream?, || Evidence::empty(p), control)?;
                     online.batch_of(moments)
                 }
                 None => recipe.look(&online, held.source()?, control),

@@ -19,7 +19,7 @@ pub(super) fn run(args: &args::Moments) -> Result<Code> {
     let target = new_file(&args.output, &[&args.pass.data])?;
     let (schema, reader) = open_for_moments(&args.pass)?;
     let p = schema.features.len();
-    let empty = || Moments::empty_double(p);
+    let empty = || Moments::empty(p);
     let moments = one_pass(
         &args.pass,
         reader,

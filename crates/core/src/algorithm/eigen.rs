@@ -1,8 +1,9 @@
 //! The covariance decomposed: for moments of any origin, the usual way when n ≥ p.
 
 use super::Components;
+use super::redundant::RedundantFeatures;
 use super::refine::cancels;
-use super::resolution::{Judged, of_covariance};
+use super::resolution::{Judged, of_covariance, whole_values};
 use crate::error::{Error, Result};
 use crate::evidence::Moments;
 use crate::linalg::negligible;
@@ -20,6 +21,10 @@ pub(crate) fn solve(moments: &Moments, components: Components, seed: u64) -> Res
     if !total_variance.is_finite() {
         return Err(Error::Scale);
     }
+    let components = match components {
+        Components::Evidence => Components::Count(by_evidence(moments)?),
+        other => other,
+    };
     let covariance = moments.covariance();
     let mut eigen = decompose(covariance.as_ref(), components, seed)?;
     if eigen.values.len() < p && cancels(total_variance, &eigen.values) {
@@ -37,6 +42,18 @@ pub(crate) fn solve(moments: &Moments, components: Components, seed: u64) -> Res
     };
     let raw = RawSpectrum::new(moments.mean().to_vec(), found, total_variance, (rows, moments.weight()));
     Spectrum::new(RawSpectrum { own_scale, ..raw })
+}
+
+/// The number of components of largest evidence, chosen by the features that add a direction.
+fn by_evidence(moments: &Moments) -> Result<usize> {
+    let p = moments.n_features();
+    let others = RedundantFeatures::of(moments).others(p);
+    let part = if others.len() < p { moments.of_features(&others) } else { moments.clone() };
+    let (rows, p) = (part.rows(), others.len());
+    if p == 0 {
+        return Err(Error::Constant);
+    }
+    Components::Evidence.resolve(rows, p, &whole_values(&part)?, 0.0)
 }
 
 /// The leading pairs when a count is asked for and they are few, else all.

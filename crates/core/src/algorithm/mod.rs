@@ -16,6 +16,7 @@ pub(crate) mod newton_factor;
 pub(crate) mod online;
 pub(crate) mod prior;
 mod quasi_newton;
+pub(crate) mod redundant;
 mod refine;
 pub(crate) mod relevance;
 pub(crate) mod resolution;
@@ -25,6 +26,7 @@ pub(crate) mod svd;
 pub use drive::{Algorithm, Journey, Step, Stop, drive};
 pub(crate) use factor_profile::{FoundFactors, Search, Start};
 pub use maximise::em_step;
+pub use redundant::RedundantFeatures;
 
 use crate::error::{Error, Result};
 use crate::select::minka;

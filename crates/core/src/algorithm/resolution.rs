@@ -10,7 +10,10 @@ use crate::data::RowSource;
 use crate::error::{Error, Result};
 use crate::evidence::{Moments, Survey, gather};
 use crate::linalg::negligible;
-use crate::linalg::{Eigen, Mat, MatRef, graded_eigen, graded_right_singular, symmetric_eigen};
+use crate::linalg::{
+    Eigen, Mat, MatRef, complete_basis, graded_eigen, graded_right_singular, symmetric_eigen,
+    symmetric_eigenvalues,
+};
 use crate::model::Spectrum;
 
 /// How many times its rounding a variance has to be to count as known.
@@ -51,17 +54,41 @@ impl Judged<'_> {
     }
 }
 
-/// All eigenvalues and vectors of the covariance of moments, each to its own scale where that matters.
+/// All eigenvalues and vectors (p × p) of the covariance of moments, each to its own scale where that matters; values
+/// that are rounding are 0.
 pub(crate) fn whole(moments: &Moments) -> Result<Eigen> {
-    let (rows, p) = (moments.rows(), moments.n_features());
     let covariance = moments.covariance();
-    let eigen = symmetric_eigen(covariance.as_ref())?;
-    let judged = Judged { values: &eigen.values, total: moments.total_variance(), rows, features: p };
-    let variances = || (0..p).map(|j| covariance[(j, j)]).collect();
-    if rows > 1 && judged.drowned(Components::All, p, variances) {
-        return Ok(graded_eigen(covariance.as_ref(), negligible(rows, p, 1.0)));
+    let mut eigen = symmetric_eigen(covariance.as_ref())?;
+    if is_drowned(moments, &eigen.values) {
+        eigen = graded_eigen(covariance.as_ref(), negligible(moments.rows(), moments.n_features(), 1.0));
+        let rank = eigen.values.iter().filter(|v| **v > 0.0).count();
+        complete_basis(&mut eigen.vectors, rank);
+        return Ok(eigen);
     }
+    without_rounding(moments, &mut eigen.values);
     Ok(eigen)
+}
+
+/// The eigenvalues alone, which cost a third.
+pub(crate) fn whole_values(moments: &Moments) -> Result<Vec<f64>> {
+    let mut values = symmetric_eigenvalues(moments.covariance().as_ref())?;
+    if is_drowned(moments, &values) {
+        return Ok(whole(moments)?.values);
+    }
+    without_rounding(moments, &mut values);
+    Ok(values)
+}
+
+fn is_drowned(moments: &Moments, values: &[f64]) -> bool {
+    let (rows, p, weight) = (moments.rows(), moments.n_features(), moments.weight());
+    let judged = Judged { values, total: moments.total_variance(), rows, features: p };
+    let variances = || (0..p).map(|j| moments.scatter_lower()[(j, j)] / weight).collect();
+    rows > 1 && judged.drowned(Components::All, p, variances)
+}
+
+fn without_rounding(moments: &Moments, values: &mut [f64]) {
+    let floor = negligible(moments.rows(), moments.n_features(), values[0]);
+    values.iter_mut().filter(|v| **v <= floor).for_each(|v| *v = 0.0);
 }
 
 /// All eigenvalues of a covariance, each to its own scale, and the leading vectors (p × q).

@@ -1,6 +1,7 @@
 //! Rows: arrays, files and partitions as chunks of cells, with holes and weights.
 
 mod chunk;
+mod features;
 mod observed;
 mod rows;
 mod source;
@@ -10,6 +11,7 @@ mod watched;
 
 pub(crate) use chunk::with_view;
 pub use chunk::{Block, Cells, Chunk, Order, Real};
+pub(crate) use features::FeatureSubset;
 pub use observed::{Observed, ObservedRows};
 pub use rows::Rows;
 pub use source::{RowSource, RowStream, counted_rows, counted_weight, map_chunks};

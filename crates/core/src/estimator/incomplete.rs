@@ -67,6 +67,8 @@ pub(super) struct Begin {
     /// Squared standard error of the mean of a feature, all taken together.
     pub(super) error_of_means: f64,
     pub(super) passes: usize,
+    /// What the first pass has seen of pairs of features.
+    pub(super) cases: Option<AvailableCases>,
 }
 
 impl Begin {
@@ -118,17 +120,19 @@ impl<M> Spectral<M> {
         match seen {
             Seen::Pairs(cases) => {
                 let found = start::from_available_cases(&cases, self.components, self.seed)?;
-                let AvailableCases { census, unseen_pairs, .. } = cases;
-                let (parameters, unseen_pairs) = (self.warm(found)?, Some(unseen_pairs));
+                let (census, unseen_pairs) = (cases.census.clone(), Some(cases.unseen_pairs));
+                let parameters = self.warm(found)?;
                 self.check_evidence(&parameters)?;
-                Ok(Begin { census, unseen_pairs, parameters, error_of_means, passes: 1 })
+                let cases = Some(cases);
+                Ok(Begin { census, unseen_pairs, parameters, error_of_means, passes: 1, cases })
             }
             Seen::Features(census, margins) => {
                 let features = (&census, &margins);
                 let (found, passes) =
                     start::from_filled_rows(source, features, self.components, self.seed, control)?;
                 let (parameters, unseen_pairs) = (self.warm(found)?, None);
-                Ok(Begin { census, unseen_pairs, parameters, error_of_means, passes: passes + 1 })
+                let passes = passes + 1;
+                Ok(Begin { census, unseen_pairs, parameters, error_of_means, passes, cases: None })
             }
         }
     }

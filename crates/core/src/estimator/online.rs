@@ -65,7 +65,7 @@ pub struct Tally {
 impl Online {
     /// Of no rows.
     pub fn empty(n_features: usize) -> Self {
-        Self { complete: Moments::empty_double(n_features), holey: None }
+        Self { complete: Moments::empty(n_features), holey: None }
     }
 
     /// The same, refused before it is made when memory is not enough for it and for a batch.
@@ -175,7 +175,7 @@ impl<M: FromSpectrum> Spectral<M> {
         if source.observed_only() {
             return self.look_at_holes(seen, &rows, control);
         }
-        match gather(source, || Moments::empty_double(p), control) {
+        match gather(source, || Moments::empty(p), control) {
             Err(Error::Hole { .. }) => self.look_at_holes(seen, &rows, control),
             other => other.and_then(|moments| seen.batch_of(moments)),
         }

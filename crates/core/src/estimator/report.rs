@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{BayesReport, Plan};
-use crate::algorithm::{Journey, Stop};
+use crate::algorithm::{Journey, RedundantFeatures, Stop};
 use crate::assess::Assessment;
 use crate::data::{counted_rows, counted_weight};
 use crate::evidence::Census;
@@ -48,6 +48,9 @@ pub struct Report {
     /// What Bayesian PCA has to say besides; `None` for other models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bayes: Option<BayesReport>,
+    /// Features that were left out when the number of components was chosen; `None` when there were none or it was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redundant: Option<RedundantFeatures>,
     /// How the loadings were turned, in the fit or afterwards, whatever the model; `None` when they were not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotation: Option<RotationReport>,
@@ -175,6 +178,7 @@ impl Report {
             holes: None,
             factor: None,
             bayes: None,
+            redundant: None,
             rotation: None,
             stop: journey.stop,
             passes: journey.passes,

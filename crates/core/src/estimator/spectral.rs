@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::incomplete::{Begin, Incomplete};
 use super::{Fit, Holes, Plan, Report, Request, Solver, choose, with_threads};
 use crate::algorithm::resolution::lost_in_passes;
-use crate::algorithm::{Components, Journey, Stop, dual, eigen, krylov, svd};
+use crate::algorithm::{Components, Journey, RedundantFeatures, Stop, dual, eigen, krylov, svd};
 use crate::control::Control;
 use crate::data::{RowSource, Rows};
 use crate::error::{Error, Result};
@@ -174,7 +174,8 @@ impl<M: FromSpectrum> Spectral<M> {
             memory: moments.n_features().pow(2) * 48,
         };
         let spectrum = eigen::solve(moments, self.components, self.seed)?;
-        finish(Solved::new(plan, spectrum), started)
+        let moments = (self.components == Components::Evidence).then(|| moments.clone());
+        finish(Solved { moments, ..Solved::new(plan, spectrum) }, self.components, started)
     }
 
     /// The same with one component.
@@ -191,7 +192,7 @@ impl<M: FromSpectrum> Spectral<M> {
             Looked::Complete(solved) => Ok(solved),
             Looked::Incomplete(begin) => self.iterate(begin, source, control).map(Solved::from),
         };
-        finish(solved.map_err(|e| e.named(source.feature_names()))?, started)
+        finish(solved.map_err(|e| e.named(source.feature_names()))?, self.components, started)
     }
 }
 
@@ -272,7 +273,7 @@ impl<M> Spectral<M> {
             }
             _ => {
                 let p = source.n_features();
-                self.solve_moments(plan, gather(source, || Moments::empty(p), control)?, source, control)
+                self.solve_moments(plan, gather(source, || Moments::empty_fast(p), control)?, source, control)
             }
         }
     }
@@ -285,7 +286,7 @@ impl<M> Spectral<M> {
         }
         let reason = "features differ by orders of magnitude: the covariance keeps each to its own scale";
         let p = source.n_features();
-        let moments = gather(source, || Moments::empty_double(p), control)?;
+        let moments = gather(source, || Moments::empty(p), control)?;
         self.solve_moments(Plan { reason: reason.into(), ..plan }, moments, source, control)
     }
 
@@ -304,7 +305,7 @@ impl<M> Spectral<M> {
         if error == 0.0 || spectrum.as_ref().is_ok_and(|s| !coarse(s)) {
             return Ok(Solved { moments: Some(moments), ..Solved::new(plan, spectrum?) });
         }
-        let moments = gather(source, || Moments::empty_double(p), control)?;
+        let moments = gather(source, || Moments::empty(p), control)?;
         let spectrum = eigen::solve(&moments, q, self.seed)?;
         let journey = Some(Journey { stop: Stop::Converged, trace: Vec::new(), passes: 2 });
         Ok(Solved { journey, moments: Some(moments), ..Solved::new(plan, spectrum) })
@@ -356,9 +357,12 @@ impl From<Incomplete> for Solved {
     }
 }
 
-fn finish<M: FromSpectrum>(solved: Solved, started: Instant) -> Result<Fit<M>> {
-    let Solved { plan, spectrum, journey, holes, .. } = solved;
+fn finish<M: FromSpectrum>(solved: Solved, components: Components, started: Instant) -> Result<Fit<M>> {
+    let Solved { plan, spectrum, journey, holes, moments } = solved;
+    // Only evidence is asked of some features alone.
+    let moments = moments.filter(|_| components == Components::Evidence);
+    let redundant = moments.map(|m| RedundantFeatures::of(&m)).filter(|found| !found.is_empty());
     let model = M::from_spectrum(&spectrum)?;
     let report = Report::new(plan, &spectrum, journey, started.elapsed().as_secs_f64());
-    Ok(Fit { model, spectrum, report: Report { holes, ..report } })
+    Ok(Fit { model, spectrum, report: Report { holes, redundant, ..report } })
 }

@@ -30,19 +30,20 @@ pub struct Moments {
     center: Center,
     scatter: Mat<f64>, // (p × p), lower triangle
     single: bool,      // some products were done in single precision
-    double_only: bool,
+    fast: bool,        // single-precision cells may be multiplied in single precision
 }
 
 impl Moments {
     /// Of no rows.
     pub fn empty(n_features: usize) -> Self {
         let scatter = Mat::zeros(n_features, n_features);
-        Self { center: Center::empty(n_features), scatter, single: false, double_only: false }
+        Self { center: Center::empty(n_features), scatter, single: false, fast: false }
     }
 
-    /// Of no rows; products of single-precision rows will be done in double precision.
-    pub fn empty_double(n_features: usize) -> Self {
-        Self { double_only: true, ..Self::empty(n_features) }
+    /// Of no rows; cells in single precision will be multiplied in it, which is twice as fast. Whoever asks for this looks at
+    /// [`single_precision_error`](Self::single_precision_error) afterwards, and can read the rows again.
+    pub(crate) fn empty_fast(n_features: usize) -> Self {
+        Self { fast: true, ..Self::empty(n_features) }
     }
 
     /// From given numbers: rows of positive weight, total weight, mean and scatter (its lower triangle is read).
@@ -60,7 +61,7 @@ impl Moments {
             return Err(Error::Format("moments that no rows can have".into()));
         }
         let center = Center::exact(rows, weight, mean);
-        Ok(Self { center, scatter, single: false, double_only: false })
+        Ok(Self { center, scatter, single: false, fast: false })
     }
 
     /// As if `rows` rows had this covariance (divisor n) and mean, 0 when it is not known: for fits where no rows are at hand.
@@ -122,6 +123,24 @@ impl Moments {
         Ok(self)
     }
 
+    /// How far the mean lies from that of others, feature by feature.
+    pub(crate) fn offset_from(&self, other: &Self) -> Vec<f64> {
+        let (a, b) = (&self.center, &other.center);
+        (0..a.mean.len()).map(|j| a.mean[j] - b.mean[j] + (a.rest[j] - b.rest[j])).collect()
+    }
+
+    /// Those of some of the features, in the given order.
+    pub(crate) fn of_features(&self, features: &[usize]) -> Self {
+        let (p, pick) = (features.len(), |of: &[f64]| features.iter().map(|j| of[*j]).collect::<Vec<_>>());
+        let entry = |i: usize, j: usize| {
+            let (a, b) = (features[i], features[j]);
+            self.scatter[(a.max(b), a.min(b))]
+        };
+        let Center { rows, weight, mean, rest } = &self.center;
+        let center = Center { rows: *rows, weight: *weight, mean: pick(mean), rest: pick(rest) };
+        Self { center, scatter: Mat::from_fn(p, p, entry), ..*self }
+    }
+
     /// Lower triangle of the scatter (p × p); what stands above the diagonal is not defined.
     pub fn scatter_lower(&self) -> MatRef<'_, f64> {
         self.scatter.as_ref()
@@ -160,7 +179,7 @@ impl Moments {
         let mut scatter = products.finish();
         let (center, offset) = Center::from_shifted(&sum, &shift);
         add_outer(&mut scatter, -center.weight, &offset);
-        Self { center, scatter, single: false, double_only: false }
+        Self { center, scatter, single: false, fast: false }
     }
 
     fn is_finite(&self) -> bool {
@@ -308,7 +327,7 @@ impl Accumulator for Moments {
     fn update(&mut self, chunk: &Chunk<'_>) -> Result<()> {
         check_features(self.n_features(), chunk.ncols())?;
         let mut part = match chunk.cells() {
-            Cells::F32(block) if !self.double_only => {
+            Cells::F32(block) if self.fast => {
                 Self { single: true, ..Self::of_view(block.view(), chunk.weights()) }
             }
             _ => chunk.with_wide(|view| Self::of_view(view, chunk.weights())),

@@ -64,7 +64,7 @@ impl From<&Moments> for AvailableCases {
 impl Pairwise {
     /// Of no rows.
     pub fn empty(n_features: usize) -> Self {
-        Self { census: Census::empty(n_features), complete: Moments::empty(n_features), pairs: None }
+        Self { census: Census::empty(n_features), complete: Moments::empty_fast(n_features), pairs: None }
     }
 
     /// Moments when no row had a hole, available cases otherwise.

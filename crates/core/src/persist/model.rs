@@ -82,6 +82,7 @@ impl SavedModel {
         };
         let plan = Plan { solver: Solver::Given, reason: "the parameters were given".into(), memory: 0 };
         let report = Report {
+            redundant: None,
             plan,
             rows: 0,
             weight: 0.0,

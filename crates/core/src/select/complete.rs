@@ -5,16 +5,18 @@ use super::fold_scores::{FoldScores, because};
 use super::folds::Folds;
 use super::information::Eigenvalues;
 use super::table::{Absent, Choice, Line, Selection, recommend};
-use super::{Select, minka, parallel, threshold};
+use super::{Select, minka, one_feature, parallel, threshold};
+use crate::algorithm::RedundantFeatures;
+use crate::algorithm::resolution::whole_values;
 use crate::data::{counted_rows, counted_weight};
 use crate::error::{Error, Result};
 use crate::evidence::Moments;
-use crate::linalg::negligible;
 use crate::linalg::symmetric_eigenvalues;
 
 /// All that the table is made of.
 pub(super) struct Complete {
     rows: usize,
+    redundant: Option<(usize, RedundantFeatures)>, // of so many features, those that are left out
     values: Eigenvalues,
     evidence: Vec<f64>, // from q = 1 on
     max: usize,
@@ -24,26 +26,41 @@ pub(super) struct Complete {
 }
 
 impl Complete {
-    /// From all moments and, where rows were seen, those of the folds.
+    /// From all moments and, where rows were seen, those of the folds; features that add no direction are left out.
     pub(super) fn new(select: &Select, moments: &Moments, folds: Option<&Folds>) -> Result<Self> {
         let (rows, p) = (moments.rows(), moments.n_features());
         if rows < 2 {
             return Err(if rows == 0 { Error::NoRows } else { Error::TooFewRows { rows, needed: 2 } });
         }
-        let covariance = moments.covariance();
-        let eigenvalues = symmetric_eigenvalues(covariance.as_ref())?;
-        if eigenvalues[0] <= 0.0 {
-            return Err(Error::Constant);
+        let redundant = RedundantFeatures::of(moments);
+        let others = redundant.others(p);
+        match others.len() {
+            0 => Err(Error::Constant),
+            1 => Err(one_feature(1)),
+            all if all == p => Self::of_features(select, moments, folds, None),
+            _ => {
+                let folds = folds.map(|folds| folds.of_features(&others));
+                Self::of_features(select, &moments.of_features(&others), folds.as_ref(), Some((p, redundant)))
+            }
         }
-        let floor = negligible(rows, p, eigenvalues[0]);
-        let values = eigenvalues.iter().map(|v| if *v > floor { *v } else { 0.0 }).collect();
-        let values = Eigenvalues::new(values, counted_weight(rows, moments.weight()));
+    }
+
+    fn of_features(
+        select: &Select,
+        moments: &Moments,
+        folds: Option<&Folds>,
+        redundant: Option<(usize, RedundantFeatures)>,
+    ) -> Result<Self> {
+        let (rows, p) = (moments.rows(), moments.n_features());
+        let values = Eigenvalues::new(whole_values(moments)?, counted_weight(rows, moments.weight()));
         // The last number that leaves noise.
         let possible = (values.rank().max(1) - 1).min(p - 1);
         let max = select.max.map_or(possible, |max| max.min(possible));
-        let correlations = symmetric_eigenvalues(parallel::correlations(covariance.as_ref()).as_ref())?;
+        let correlations = parallel::correlations(moments.covariance().as_ref());
+        let correlations = symmetric_eigenvalues(correlations.as_ref())?;
         Ok(Self {
             rows,
+            redundant,
             held_out: folds.map_or(Ok(FoldScores::default()), |folds| folds.held_out(max))?,
             noise: parallel::thresholds(
                 p,
@@ -75,9 +92,24 @@ impl Complete {
             choices.splice(place..place, hidden.choice());
         }
         let (recommended, reason) = recommend(&choices);
-        let (rows, features) = (self.rows, self.values.values().len());
+        let rows = self.rows;
+        let (features, redundant) = match &self.redundant {
+            Some((features, redundant)) => (*features, Some(redundant.clone())),
+            None => (self.values.values().len(), None),
+        };
         let converged = hidden.is_none_or(|hidden| hidden.converged);
-        Selection { rows, features, holes: None, table, choices, absent, recommended, reason, converged }
+        Selection {
+            rows,
+            features,
+            redundant,
+            holes: None,
+            table,
+            choices,
+            absent,
+            recommended,
+            reason,
+            converged,
+        }
     }
 
     fn line(&self, q: usize) -> Line {

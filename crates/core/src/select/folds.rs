@@ -6,11 +6,11 @@ use rayon::prelude::*;
 
 use super::fold_scores::FoldScores;
 use super::information::Eigenvalues;
+use crate::algorithm::resolution::whole;
 use crate::data::Chunk;
 use crate::error::Result;
 use crate::evidence::{Accumulator, Moments};
-use crate::linalg::negligible;
-use crate::linalg::{Mat, product, symmetric_eigen};
+use crate::linalg::{Mat, product};
 
 /// Moments of rows that were dealt to folds by a fixed shuffle: which fold a row is in depends on its number and the seed alone.
 #[derive(Debug, Clone)]
@@ -22,6 +22,11 @@ pub(super) struct Folds {
 impl Folds {
     pub(super) fn empty(n_features: usize, folds: usize, seed: u64) -> Self {
         Self { parts: (0..folds).map(|_| Moments::empty(n_features)).collect(), seed }
+    }
+
+    /// Of some of the features.
+    pub(super) fn of_features(&self, features: &[usize]) -> Self {
+        Self { parts: self.parts.iter().map(|part| part.of_features(features)).collect(), ..*self }
     }
 
     fn fold_of(&self, row: usize) -> usize {
@@ -76,32 +81,33 @@ const OPERATION: &str = "choosing the number of components";
 /// −½ (p ln 2π + Σ ln λ + (p − q) ln σ² + (Σ uᵀTu/λ + (tr T − Σ uᵀTu)/σ²)/n).
 fn held_out(train: &Moments, test: &Moments, max: usize) -> Result<Vec<f64>> {
     let (p, n) = (train.n_features(), test.weight());
-    let eigen = symmetric_eigen(train.covariance().as_ref())?;
-    let floor = negligible(train.rows(), p, eigen.values[0]);
-    let values = eigen.values.iter().map(|v| if *v > floor { *v } else { 0.0 }).collect();
-    let values = Eigenvalues::new(values, train.weight());
-    let scatter = about(test, train.mean());
+    let eigen = whole(train)?;
+    let values = Eigenvalues::new(eigen.values.clone(), train.weight());
+    let scatter = about(test, train);
     let image = product(scatter.as_ref(), eigen.vectors.as_ref());
     let along = |k: usize| -> f64 {
         image.col(k).iter().zip(eigen.vectors.col(k).iter()).map(|(a, b)| a * b).sum::<f64>() / n
     };
-    let total: f64 = (0..p).map(|j| scatter[(j, j)]).sum::<f64>() / n;
-    let (mut logs, mut distances, mut seen) = (0.0, 0.0, 0.0);
+    // Variance along each direction, and what it and all after it hold: no difference from the whole.
+    let variances: Vec<f64> = (0..p).map(along).collect();
+    let mut left = vec![0.0; p + 1];
+    (0..p).rev().for_each(|k| left[k] = left[k + 1] + variances[k]);
+    let (mut logs, mut distances) = (0.0, 0.0);
     let mut out = Vec::with_capacity(max + 1);
     for q in 0..=max {
         let noise = values.noise(q);
-        let rest = (p - q) as f64 * noise.ln() + (total - seen) / noise;
+        let rest = (p - q) as f64 * noise.ln() + left[q] / noise;
         out.push(if noise > 0.0 { -0.5 * (p as f64 * TAU.ln() + logs + distances + rest) } else { f64::NAN });
-        let (value, variance) = (values.values()[q], along(q));
-        (logs, distances, seen) = (logs + value.ln(), distances + variance / value, seen + variance);
+        let value = values.values()[q];
+        (logs, distances) = (logs + value.ln(), distances + variances[q] / value);
     }
     Ok(out)
 }
 
-/// Σ w (x − c)(x − c)ᵀ (p × p).
-fn about(moments: &Moments, center: &[f64]) -> Mat<f64> {
+/// Σ w (x − c)(x − c)ᵀ about the mean c of others (p × p).
+fn about(moments: &Moments, others: &Moments) -> Mat<f64> {
     let (n, covariance) = (moments.weight(), moments.covariance());
-    let d: Vec<f64> = moments.mean().iter().zip(center).map(|(m, c)| m - c).collect();
+    let d = moments.offset_from(others);
     Mat::from_fn(d.len(), d.len(), |i, j| n * (covariance[(i, j)] + d[i] * d[j]))
 }
 

@@ -36,6 +36,7 @@ pub(super) fn selection(select: &Select, source: &dyn RowSource, control: &Contr
     Ok(Selection {
         rows: fits.rows(),
         features: source.n_features(),
+        redundant: None,
         holes: Some(holes).filter(|holes| holes.missing > 0),
         table,
         choices,

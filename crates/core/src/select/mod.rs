@@ -21,11 +21,12 @@ pub use exam::{Exam, Marks, Predicts};
 pub use hiding::{HiddenCell, Hiding};
 pub use table::{Absent, Choice, Line, Selection};
 
+use crate::algorithm::RedundantFeatures;
 use crate::control::Control;
-use crate::data::{RowSource, RowStream, Rows};
+use crate::data::{FeatureSubset, RowSource, RowStream, Rows};
 use crate::error::{Error, Result};
 use crate::estimator::{Ppca, with_threads};
-use crate::evidence::{Moments, Survey, gather, gather_stream};
+use crate::evidence::{Found, Moments, Pairwise, Survey, gather, gather_stream};
 use cells::HiddenCells;
 use complete::Complete;
 use folds::Folds;
@@ -194,9 +195,27 @@ impl Select {
         }
         check_features(p)?;
         match gather(source, || Folds::empty(p, self.row_folds(), self.seed), control) {
-            Err(Error::Hole { .. }) => incomplete::selection(self, source, control),
+            Err(Error::Hole { .. }) => self.incomplete(source, control),
             folds => self.complete(&folds?, source, control),
         }
+    }
+
+    /// Rows with missing values, by the features that add a direction.
+    fn incomplete(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Selection> {
+        let p = source.n_features();
+        let found = match gather(source, || Pairwise::empty(p), control)?.finish()? {
+            Found::Incomplete(cases) => RedundantFeatures::of_cases(&cases, source, control)?,
+            Found::Complete(moments) => RedundantFeatures::of(&moments),
+        };
+        let others = found.others(p);
+        if found.is_empty() {
+            return incomplete::selection(self, source, control);
+        }
+        if others.len() < 2 {
+            return Err(if others.is_empty() { Error::Constant } else { one_feature(1) });
+        }
+        let selection = incomplete::selection(self, &FeatureSubset::new(source, &others), control)?;
+        Ok(Selection { features: p, redundant: Some(found), ..selection })
     }
 
     fn complete(&self, folds: &Folds, source: &dyn RowSource, control: &Control<'_>) -> Result<Selection> {
@@ -230,9 +249,7 @@ impl Select {
         let bad = |name, value: String, allowed| Err(Error::Parameter { name, value, allowed });
         match (p, self.row_folds(), self.samples) {
             (0, _, _) => Err(Error::NoFeatures),
-            (1, _, _) => {
-                bad("the number of features", p.to_string(), "at least 2: one leaves nothing to choose")
-            }
+            (1, _, _) => Err(one_feature(p)),
             (_, folds @ (0 | 1), _) => bad("the number of folds", folds.to_string(), "at least 2"),
             (_, _, Some(0)) => bad("the number of samples of noise", "0".into(), "at least 1"),
             _ if self.max == Some(0) => bad("the largest number of components", "0".into(), "at least 1"),
@@ -242,6 +259,12 @@ impl Select {
             _ => Ok(()),
         }
     }
+}
+
+/// One feature, or one that varies, leaves nothing to choose.
+fn one_feature(found: usize) -> Error {
+    let (name, value) = ("the number of features that vary", found.to_string());
+    Error::Parameter { name, value, allowed: "at least 2: one leaves nothing to choose" }
 }
 
 /// A spectrum of each fold must be affordable.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::algorithm::RedundantFeatures;
 use crate::estimator::Holes;
 
 /// What each number of components gives; `None` where a method says nothing.
@@ -78,6 +79,9 @@ pub struct Selection {
     pub rows: usize,
     /// Number of features.
     pub features: usize,
+    /// Features that are left out of all this because they add no direction; `None` when there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redundant: Option<RedundantFeatures>,
     /// What is missing; `None` for complete rows.
     pub holes: Option<Holes>,
     /// From no component to the largest number that was looked at.

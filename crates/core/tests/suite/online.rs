@@ -72,7 +72,7 @@ fn complete_batches_are_exact_before_holes_and_count_fully_after() {
     for k in 0..3 {
         ppca.take_in(&mut seen, table(&part(&x, 900 * k, 900)), &Control::new()).unwrap();
     }
-    let moments = gather(&table(&part(&x, 0, 2700)), || Moments::empty_double(6), &Control::new()).unwrap();
+    let moments = gather(&table(&part(&x, 0, 2700)), || Moments::empty(6), &Control::new()).unwrap();
     let (ours, exact) = (ppca.fit_online(&seen).unwrap(), ppca.fit_moments(&moments).unwrap());
     close_matrix(&dense_covariance(&ours.model), &dense_covariance(&exact.model), 1e-11, "complete");
     assert!(ours.report.holes.is_none());

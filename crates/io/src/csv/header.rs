@@ -44,7 +44,8 @@ pub(super) type Records<'a> = [Vec<Cow<'a, [u8]>>];
 pub(super) fn decide(first: &[Cow<'_, [u8]>], quoted: &[bool], below: &Records<'_>) -> Decision {
     let columns: Vec<Column> = (0..first.len()).map(|j| Column::of(j, first, quoted, below)).collect();
     let has = |cell: First| columns.iter().any(|c| c.first == cell);
-    let text_above = |numeric: bool| columns.iter().any(|c| c.first == First::Text && c.is_numeric() == numeric);
+    let text_above =
+        |numeric: bool| columns.iter().any(|c| c.first == First::Text && c.is_numeric() == numeric);
     let numbers: Vec<&Column> = columns.iter().filter(|c| c.is_number() && c.is_numeric()).collect();
     if text_above(true) {
         return Decision::obvious(true);

@@ -53,12 +53,16 @@ fn tables() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 fn text() -> String {
-    let row = |i: usize| format!("{i},\"say \"\"{i}\"\"\nand\",{}.5,{}\n", i * 7 % 11, if i % 3 == 0 { "NA" } else { "1e-3" });
+    let row = |i: usize| {
+        format!("{i},\"say \"\"{i}\"\"\nand\",{}.5,{}\n", i * 7 % 11, if i % 3 == 0 { "NA" } else { "1e-3" })
+    };
     std::iter::once("a,note,b,c\n".into()).chain((0..60).map(row)).collect()
 }
 
 fn batch() -> RecordBatch {
-    let numbers = |k: usize| Arc::new((0..80).map(|i| (i % 5 != 0).then_some((i * k) as f64)).collect::<Float64Array>());
+    let numbers = |k: usize| {
+        Arc::new((0..80).map(|i| (i % 5 != 0).then_some((i * k) as f64)).collect::<Float64Array>())
+    };
     let names: StringArray = (0..80).map(|i| Some(format!("name {}", i % 9))).collect();
     let columns: [(&str, ArrayRef); 3] = [("a", numbers(3)), ("name", Arc::new(names)), ("b", numbers(5))];
     RecordBatch::try_from_iter(columns).unwrap()

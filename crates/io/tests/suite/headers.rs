@@ -127,5 +127,8 @@ fn who_knows_can_say_so() {
     assert_eq!((schema.named, schema.header_guess), (false, None));
     assert_eq!(row, [Some(400.0), Some(410.0), Some(420.0)]);
     let (schema, _) = read_with("1,2\n3,5\n4,4\n", Some(true));
-    assert_eq!((schema.features, schema.n_rows, schema.header_guess), (vec!["1".into(), "2".into()], Some(2), None));
+    assert_eq!(
+        (schema.features, schema.n_rows, schema.header_guess),
+        (vec!["1".into(), "2".into()], Some(2), None)
+    );
 }

@@ -53,7 +53,10 @@ fn more_columns_than_fit_are_refused_before_they_are_named() {
     let most = ReadOptions::PIECES * PIECE / 1024;
     let line = |columns: usize| vec!["1"; columns].join(",");
     for error in complaints(&format!("{}\n{}\n", line(most + 1), line(most + 1))) {
-        assert!(matches!(error, Error::Wide { found, most: m, .. } if (found, m) == (most + 1, most)), "{error}");
+        assert!(
+            matches!(error, Error::Wide { found, most: m, .. } if (found, m) == (most + 1, most)),
+            "{error}"
+        );
     }
     let folder = Folder::new();
     let path = folder.file("t.csv", format!("{}\n{}\n", line(most), line(most)));
@@ -100,7 +103,10 @@ fn a_page_of_parquet_that_is_too_large_is_refused() {
         folder.file("t.parquet", writer.into_inner().unwrap())
     };
     let error = failure(load(&pages(1 << 30), &limited(1000)));
-    assert!(matches!(error, Error::LargePart { needed, most, .. } if needed > rows * 8 && most == 1 << 20), "{error}");
+    assert!(
+        matches!(error, Error::LargePart { needed, most, .. } if needed > rows * 8 && most == 1 << 20),
+        "{error}"
+    );
     assert!(error.to_string().contains("page") && error.to_string().contains("raise the limit"), "{error}");
     assert_eq!(load(&pages(1 << 16), &limited(1 << 16)).unwrap().len(), rows);
 }

@@ -12,12 +12,13 @@ use super::spectral::{Looked, Solved};
 use super::{Fit, Holes, Ppca, Report, Solver, with_threads};
 use crate::algorithm::prior::Prior;
 use crate::algorithm::relevance::{self, Supported};
-use crate::algorithm::{Components, Journey, Stop, em};
+use crate::algorithm::resolution::whole_values;
+use crate::algorithm::{Components, Journey, RedundantFeatures, Stop, em};
 use crate::control::Control;
-use crate::data::{RowSource, Rows};
+use crate::data::{FeatureSubset, RowSource, Rows};
 use crate::error::{Error, Result};
 use crate::evidence::{LatentParameters, Moments};
-use crate::linalg::{Mat, packed, packed_len, power_of_two};
+use crate::linalg::{Mat, negligible, packed, packed_len, power_of_two};
 use crate::model::{Predictive, Spectrum, Uncertainty};
 use stages::{Given, Stages};
 use stand_in::StandIn;
@@ -176,8 +177,50 @@ impl BayesianPca {
         })
     }
 
-    /// From the spectrum of complete rows; a distribution of W also from what the spectrum is of.
-    fn complete(&self, solved: Solved, known: Known<'_>, control: &Control<'_>) -> Result<Fit<Predictive>> {
+    /// From the spectrum of complete rows; a distribution of W also from what the spectrum is of. Features that add no
+    /// direction have no say in the number of components.
+    fn complete(
+        &self,
+        mut solved: Solved,
+        known: Known<'_>,
+        control: &Control<'_>,
+    ) -> Result<Fit<Predictive>> {
+        let Known::Moments(moments) = known else { return self.complete_spectrum(solved, known, control) };
+        let redundant = RedundantFeatures::of(moments);
+        if redundant.is_empty() {
+            return self.complete_spectrum(solved, known, control);
+        }
+        let others = moments.of_features(&redundant.others(moments.n_features()));
+        let allowed = solved.spectrum.n_components();
+        solved.spectrum = solved.spectrum.leading(allowed.min(self.supported_by(&others)?));
+        let Fit { model, spectrum, mut report } = self.complete_spectrum(solved, known, control)?;
+        report.bayes.iter_mut().for_each(|bayes| bayes.allowed = allowed);
+        Ok(Fit { model, spectrum, report: Report { redundant: Some(redundant), ..report } })
+    }
+
+    /// The number of components that complete rows of these moments support.
+    fn supported_by(&self, moments: &Moments) -> Result<usize> {
+        let (rows, p) = (moments.rows(), moments.n_features());
+        if p == 0 {
+            return Ok(0);
+        }
+        let values = whole_values(moments)?;
+        let found = relevance::Rows {
+            values: &values[..p.min(rows - 1)],
+            left: 0.0,
+            n: moments.weight(),
+            p: p as f64,
+            negligible: negligible(rows, p, values[0]),
+        };
+        Ok(found.supported(self.method == BayesMethod::Variational).lengths.len())
+    }
+
+    fn complete_spectrum(
+        &self,
+        solved: Solved,
+        known: Known<'_>,
+        control: &Control<'_>,
+    ) -> Result<Fit<Predictive>> {
         let (spectrum, averaged) = (&solved.spectrum, self.method == BayesMethod::Variational);
         let (p, n, allowed) = (spectrum.n_features(), spectrum.weight(), spectrum.n_components());
         if n <= 1.0 {
@@ -257,8 +300,40 @@ impl BayesianPca {
         Ok(Fit { model, spectrum, report })
     }
 
-    /// In passes over rows with holes.
+    /// In passes over rows with missing values. Features that add no direction have no say in the number of components: a fit
+    /// of the others tells it.
     fn incomplete(
+        &self,
+        mut begin: Begin,
+        source: &dyn RowSource,
+        control: &Control<'_>,
+    ) -> Result<Fit<Predictive>> {
+        let redundant = match begin.cases.take() {
+            Some(cases) if !source.observed_only() => RedundantFeatures::of_cases(&cases, source, control)?,
+            _ => RedundantFeatures::default(),
+        };
+        let others = redundant.others(source.n_features());
+        if redundant.is_empty() || others.len() < 2 {
+            return self.incomplete_features(begin, source, control);
+        }
+        let allowed = begin.parameters.n_latent();
+        let part = FeatureSubset::new(source, &others);
+        let found = self.limited(allowed.min(others.len() - 1)).fit_with(&part, control)?;
+        begin.passes += found.report.passes;
+        begin.parameters = begin.parameters.leading(found.model.n_latent().clamp(1, allowed));
+        let Fit { model, spectrum, mut report } = self.incomplete_features(begin, source, control)?;
+        report.bayes.iter_mut().for_each(|bayes| bayes.allowed = allowed);
+        Ok(Fit { model, spectrum, report: Report { redundant: Some(redundant), ..report } })
+    }
+
+    /// The same fit with so many components allowed, from its own start.
+    fn limited(&self, components: usize) -> Self {
+        let mut options = self.options.clone();
+        (options.components, options.start) = (Components::Count(components), None);
+        Self { options, method: self.method }
+    }
+
+    fn incomplete_features(
         &self,
         begin: Begin,
         source: &dyn RowSource,

@@ -55,6 +55,7 @@ impl FactorAnalysis {
             assessment,
         };
         let report = Report {
+            redundant: None,
             plan,
             rows,
             weight,

@@ -36,7 +36,7 @@ impl FactorAnalysis {
             Found::Complete(moments) => self.solve_gathered(plan, &moments, source, control),
             // A list of observed cells may turn out to have no holes.
             Found::Incomplete(cases) if cases.census.missing() == 0 => {
-                let moments = gather(source, || Moments::empty(p), control)?;
+                let moments = gather(source, || Moments::empty_fast(p), control)?;
                 Ok(Solved { passes: 2, ..self.solve_moments(plan, &moments, control)? })
             }
             Found::Incomplete(cases) => self.solve_available(cases, source, control),
@@ -58,7 +58,7 @@ impl FactorAnalysis {
         if error == 0.0 || solved.as_ref().is_ok_and(|s| !coarse(s)) {
             return solved;
         }
-        let moments = gather(source, || Moments::empty_double(p), control)?;
+        let moments = gather(source, || Moments::empty(p), control)?;
         Ok(Solved { passes: 2, ..self.solve_moments(plan, &moments, control)? })
     }
 
