@@ -71,7 +71,8 @@ class LinearGaussianEstimator(Questions, BaseEstimator):
         Parameters
         ----------
         X : array-like, sparse matrix, data frame, Arrow table or :func:`covary.read` of shape (n, p)
-            NaN and masked cells are missing values, infinite cells are an error. C- or Fortran-ordered arrays of float64 or float32 are not copied.
+            NaN and masked cells are missing values, infinite cells are an error. C- or Fortran-ordered arrays of
+            float64 or float32 are not copied.
         y : ignored
         sample_weight : array-like of shape (n,), optional
             How often each row counts.

@@ -107,7 +107,7 @@ def filled(X):
 
 @contextmanager
 def features_restored_on_failure(estimator):
-    """What an estimator knows of its features stays as it was when something fails after `rows_of` has changed it."""
+    """What an estimator knows of its features is as it was before, when something fails after `rows_of`."""
     before = {name: value for name, value in vars(estimator).items() if name in _FEATURES}
     try:
         yield
@@ -182,17 +182,12 @@ def _n_rows(X):
 
 
 def _table(X):
-    """Something that speaks Arrow as it can be passed on: columns of polars that hold nothing at all get a type."""
-    untyped = [name for name, kind in getattr(X, "schema", {}).items() if str(kind) == "Null"] if _of_polars(X) else []
-    if untyped:
-        import polars
+    """Something that speaks Arrow as it can be passed on: columns of polars that hold nothing get a type."""
+    if not type(X).__module__.startswith("polars.") or not hasattr(X, "schema"):
+        return X
+    import polars
 
-        X = X.cast(dict.fromkeys(untyped, polars.Float64))
-    return X
-
-
-def _of_polars(X):
-    return type(X).__module__.startswith("polars.") and hasattr(X, "columns")
+    return X.cast({name: polars.Float64 for name, kind in X.schema.items() if kind == polars.Null})
 
 
 def _name_text(X, error):
@@ -205,7 +200,7 @@ def _name_text(X, error):
                 float(cell)
             except (TypeError, ValueError):
                 raise ValueError(
-                    f"column {str(name)!r} is not numeric: it holds {cell!r}; leave it out, or make numbers of it"
+                    f"column {str(name)!r} is not numeric: it holds {cell!r}; leave it out, or encode it"
                 ) from error
 
 

@@ -21,10 +21,16 @@ def rows():
 QUESTIONS = {
     "get_covariance": (lambda m: m.get_covariance(), "the covariance of all features needs 8.0 TB"),
     "get_precision": (lambda m: m.get_precision(), "the precision matrix of all features needs 24.0 TB"),
-    "conditional": (lambda m: m.conditional(np.full(MANY, np.nan)), "the covariance of the missing cells needs 16.0 TB"),
+    "conditional": (
+        lambda m: m.conditional(np.full(MANY, np.nan)),
+        "the covariance of the missing cells needs 16.0 TB",
+    ),
     "sample": (lambda m: m.sample(10**12), "the sample needs 16.0 EB"),
     "sample beyond all integers": (lambda m: m.sample(10**40), "the sample needs"),
-    "sample_missing": (lambda m: m.sample_missing(np.full((1, MANY), np.nan), 10**10), "the table of draws needs 160.0 PB"),
+    "sample_missing": (
+        lambda m: m.sample_missing(np.full((1, MANY), np.nan), 10**10),
+        "the table of draws needs 160.0 PB",
+    ),
 }
 
 

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::door::now;
+use crate::door::{caught, now};
 use crate::model::{Model, to_mat};
 use crate::output::{matrix, vector};
 
@@ -17,13 +17,15 @@ pub(crate) fn bayes_tables<'py>(py: Python<'py>, model: &Model) -> PyResult<Boun
     let AnyModel::Bpca(model) = &model.saved().model else {
         return Err(PyValueError::new_err("a model of kind 'bpca' is needed"));
     };
-    let dict = PyDict::new(py);
-    dict.set_item("precisions", vector(py, model.precisions()))?;
-    if let Some(known) = model.uncertainty() {
-        dict.set_item("loadings_std", matrix(py, known.loadings.as_ref())?)?;
-        dict.set_item("mean_std", vector(py, &known.mean))?;
-    }
-    Ok(dict)
+    caught(|| {
+        let dict = PyDict::new(py);
+        dict.set_item("precisions", vector(py, model.precisions()))?;
+        if let Some(known) = model.uncertainty() {
+            dict.set_item("loadings_std", matrix(py, known.loadings.as_ref())?)?;
+            dict.set_item("mean_std", vector(py, &known.mean))?;
+        }
+        Ok(dict)
+    })
 }
 
 /// A model of given numbers: mean (p,), loadings (p, q), σ² and, when W and μ have a distribution, the deviations of both.

@@ -59,8 +59,12 @@ pub(crate) fn run<T: Send + 'static>(
 
 /// Does small work at once, in the caller's thread; a panic there is an error too.
 pub(crate) fn now<T>(py: Python<'_>, work: impl FnOnce() -> covary::Result<T>) -> PyResult<T> {
-    let done = catch_unwind(AssertUnwindSafe(work)).map_err(|_| bug())?;
-    done.map_err(|error| exception(py, &error))
+    caught(|| work().map_err(|error| exception(py, &error)))
+}
+
+/// The same for work that makes Python's objects.
+pub(crate) fn caught<T>(work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(bug()))
 }
 
 fn wait<T>(receiver: &Mutex<Receiver<T>>) -> Result<T, RecvTimeoutError> {

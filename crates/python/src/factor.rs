@@ -12,7 +12,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::door::{Manner, now, run};
+use crate::door::{Manner, caught, now, run};
 use crate::input::Rows;
 use crate::model::{Model, to_mat};
 use crate::output::{Answer, matrix, vector};
@@ -154,19 +154,21 @@ fn scores(method: &str) -> PyResult<Scores> {
 #[pyfunction]
 pub(crate) fn factor_tables<'py>(py: Python<'py>, model: &Model) -> PyResult<Bound<'py, PyDict>> {
     let factors = model.factors()?;
-    let dict = PyDict::new(py);
-    let q = factors.n_factors();
-    let turn = factors.turn().cloned().unwrap_or_else(|| covary::linalg::Mat::identity(q, q));
-    dict.set_item("structure", matrix(py, factors.structure().as_ref())?)?;
-    dict.set_item("factor_correlation", matrix(py, factors.correlation().as_ref())?)?;
-    dict.set_item("rotation_matrix", matrix(py, turn.as_ref())?)?;
-    dict.set_item("unrotated", matrix(py, factors.gaussian().loadings().as_ref())?)?;
-    dict.set_item("standardised_loadings", matrix(py, factors.standardised_pattern().as_ref())?)?;
-    dict.set_item("standardised_structure", matrix(py, factors.standardised_structure().as_ref())?)?;
-    dict.set_item("communalities", vector(py, &factors.communalities()))?;
-    dict.set_item("uniquenesses", vector(py, &factors.uniquenesses()))?;
-    dict.set_item("factor_variances", vector(py, &factors.factor_variances()))?;
-    Ok(dict)
+    caught(|| {
+        let dict = PyDict::new(py);
+        let q = factors.n_factors();
+        let turn = factors.turn().cloned().unwrap_or_else(|| covary::linalg::Mat::identity(q, q));
+        dict.set_item("structure", matrix(py, factors.structure().as_ref())?)?;
+        dict.set_item("factor_correlation", matrix(py, factors.correlation().as_ref())?)?;
+        dict.set_item("rotation_matrix", matrix(py, turn.as_ref())?)?;
+        dict.set_item("unrotated", matrix(py, factors.gaussian().loadings().as_ref())?)?;
+        dict.set_item("standardised_loadings", matrix(py, factors.standardised_pattern().as_ref())?)?;
+        dict.set_item("standardised_structure", matrix(py, factors.standardised_structure().as_ref())?)?;
+        dict.set_item("communalities", vector(py, &factors.communalities()))?;
+        dict.set_item("uniquenesses", vector(py, &factors.uniquenesses()))?;
+        dict.set_item("factor_variances", vector(py, &factors.factor_variances()))?;
+        Ok(dict)
+    })
 }
 
 /// Standard errors of a fit of factors, as JSON.

@@ -134,14 +134,14 @@ impl Model {
         Self::from_bytes(py, &bytes)
     }
 
-    /// Writes a model file, whole or not at all; `whiten`: whether coordinates are to be read in units of their deviations.
+    /// Writes a model file, whole or not at all; `whiten`: whether coordinates are to be scaled to unit variance.
     #[pyo3(signature = (path, whiten=false))]
     fn save(&self, py: Python<'_>, path: PathBuf, whiten: bool) -> PyResult<()> {
         let saved = SavedModel { whiten, ..self.saved.clone() };
         write(py, path, &now(py, || saved.to_bytes())?)
     }
 
-    /// Whether the file said that coordinates are to be read in units of their deviations.
+    /// Whether the file said that coordinates are to be scaled to unit variance.
     #[getter]
     fn whiten(&self) -> bool {
         self.saved.whiten
@@ -220,7 +220,10 @@ impl Model {
     fn explained_variance<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         match &*self.inner {
             Reading::Components(m, _) => vector(py, m.variances()),
-            other => vector(py, &self.saved.eigenvalues[..other.gaussian().n_latent()]),
+            other => {
+                let q = other.gaussian().n_latent().min(self.saved.eigenvalues.len());
+                vector(py, &self.saved.eigenvalues[..q])
+            }
         }
     }
 

@@ -56,7 +56,7 @@ impl LinearGaussian {
     /// Distribution of the missing cells (NaN) of one row given the observed ones.
     ///
     /// # Errors
-    /// When the row has another number of features or an infinite cell, or the covariance does not fit in memory.
+    /// When the row has another number of features or an infinite cell, or the answer does not fit in memory.
     pub fn conditional(&self, row: &[f64]) -> Result<Conditional> {
         let rows = Rows::from(MatRef::from_row_major_slice(row, 1, row.len()));
         let posterior = self.posterior(&rows)?;
@@ -75,7 +75,7 @@ impl LinearGaussian {
     /// they are, to the last bit. An empty row becomes the mean.
     ///
     /// # Errors
-    /// When the rows have another number of features or an infinite cell, or the answer does not fit in memory.
+    /// When rows have another number of features or an infinite cell, or the answer does not fit in memory.
     pub fn impute<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Mat<f64>> {
         let (rows, asked) = (rows.into(), Asked::new(self, Need::Posterior));
         room_for("the table of filled rows", rows.source(), self.n_features())?;
@@ -92,7 +92,7 @@ impl LinearGaussian {
     /// $\sqrt{\sigma_j^2 + w_j^\top \mathrm{Cov}(z)\, w_j}$.
     ///
     /// # Errors
-    /// When the rows have another number of features or an infinite cell, or the answer does not fit in memory.
+    /// When rows have another number of features or an infinite cell, or the answer does not fit in memory.
     pub fn impute_with_std<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Imputed> {
         let (rows, p) = (rows.into(), self.n_features());
         room_for("the table of filled rows", rows.source(), p.saturating_mul(2))?;
@@ -116,7 +116,7 @@ impl LinearGaussian {
     /// rows are cut into chunks, which draws are asked for or how many threads there are.
     ///
     /// # Errors
-    /// When the rows have another number of features or an infinite cell, or the answer does not fit in memory.
+    /// When rows have another number of features or an infinite cell, or the answer does not fit in memory.
     pub fn draw_missing<'a>(
         &self,
         rows: impl Into<Rows<'a>>,

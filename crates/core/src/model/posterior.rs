@@ -1,4 +1,4 @@
-//! The posterior of the latent variables of rows: a mean for each row, a covariance for each pattern of missing values.
+//! The posterior of latent variables: a mean for each row, a covariance for each pattern of missing values.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -72,7 +72,7 @@ impl LinearGaussian {
     /// Posterior mean and covariance of the latent variables of each row.
     ///
     /// # Errors
-    /// When the rows have another number of features or an infinite cell, or the answer does not fit in memory.
+    /// When rows have another number of features or an infinite cell, or the answer does not fit in memory.
     pub fn posterior<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Posterior> {
         let (rows, q) = (rows.into(), self.n_latent());
         room_for("the table of coordinates", rows.source(), q)?;
@@ -104,7 +104,7 @@ pub(super) struct ChunkPosterior {
     pub(super) covariances: Option<Covariances>,
 }
 
-/// Which cells of a row are missing, in words that differ between the patterns of one source; `None` for complete rows.
+/// Which cells of a row are missing, as words that differ between the patterns of one source; `None` for none.
 type Pattern = Option<Vec<u32>>;
 
 /// Covariances of the patterns that rows have.
@@ -171,7 +171,7 @@ pub(super) fn posterior_of(asked: &Asked<'_>, chunk: &Chunk<'_>) -> Result<Chunk
     Ok(ChunkPosterior { mean, covariances: Some(found) })
 }
 
-/// The missing cells of a row: a bit for each feature, or the list of those that were observed where only they are stored.
+/// The missing cells of a row: a bit for each feature, or where only observed cells are stored the list of those.
 fn missing(chunk: &Chunk<'_>, row: usize) -> Vec<u32> {
     match chunk.cells() {
         Cells::Observed(cells) => cells.row(row).0.to_vec(),

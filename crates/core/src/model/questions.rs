@@ -62,7 +62,7 @@ impl LinearGaussian {
     /// $M = W^\top W + \sigma^2 I$ \[TB99, eq. 6\].
     ///
     /// # Errors
-    /// When the rows have another number of features or an infinite cell, or the answer does not fit in memory.
+    /// When rows have another number of features or an infinite cell, or the answer does not fit in memory.
     pub fn latent_mean<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Mat<f64>> {
         let (rows, asked) = (rows.into(), Asked::new(self, Need::Posterior));
         room_for("the table of coordinates", rows.source(), self.n_latent())?;

@@ -27,7 +27,7 @@ pub struct SavedModel {
     pub eigenvalues: Vec<f64>,
     /// How it was found.
     pub report: Report,
-    /// Whether coordinates are to be read in units of their deviations: a wish of whoever saved a model of classical PCA.
+    /// Whether coordinates of classical PCA are to be scaled to unit variance; the wish of whoever saved it.
     pub whiten: bool,
 }
 
