@@ -37,13 +37,16 @@ class Selection:
     reason : str
         Why.
     n_rows, n_features : int
+    redundant : dict or None
+        Features that are left out of all this because they add no direction: `constant`, a list of them, and `repeated`, pairs
+        of a feature and the earlier one that it repeats; by name where `X` has names, else by position. None when there are none.
     holes : dict or None
         What is missing; None for complete rows.
     converged : bool
         Whether every fit that this took came to its end.
     """
 
-    def __init__(self, found):
+    def __init__(self, found, names=None):
         self.table = _columns(found["table"])
         self.choices = {choice["method"]: choice["components"] for choice in found["choices"]}
         self.reasons = {choice["method"]: choice["reason"] for choice in found["choices"]}
@@ -52,6 +55,7 @@ class Selection:
         self.reason = found["reason"]
         self.n_rows = found["rows"]
         self.n_features = found["features"]
+        self.redundant = _named(found.get("redundant"), names)
         self.holes = found["holes"]
         self.converged = found["converged"]
 
@@ -77,7 +81,21 @@ class Selection:
 
     def _advice(self):
         choices = ", ".join(f"{method} {q}" for method, q in self.choices.items())
-        return f"{choices}; take {self.recommended} ({self.reason})"
+        advice = f"{choices}; take {self.recommended} ({self.reason})"
+        if self.redundant is None:
+            return advice
+        constant = [f"{name!r} is constant" for name in self.redundant["constant"]]
+        repeated = [f"{name!r} repeats {other!r}" for name, other in self.redundant["repeated"]]
+        return f"{advice}; left out: {', '.join(constant + repeated)}"
+
+
+def _named(redundant, names):
+    if redundant is None or names is None:
+        return redundant
+    return {
+        "constant": [names[j] for j in redundant["constant"]],
+        "repeated": [[names[j], names[k]] for j, k in redundant["repeated"]],
+    }
 
 
 def _columns(lines):
@@ -157,7 +175,8 @@ def select(
     >>> found.recommended, bool(found.table["q2"][2] > 0.9)
     (2, True)
     """
-    rows = rows_of(Reader(n_threads), X, sample_weight=sample_weight, reset=True)
+    reader = Reader(n_threads)
+    rows = rows_of(reader, X, sample_weight=sample_weight, reset=True)
     progress = Progress("select") if verbose else None
     found = _covary.select(
         rows,
@@ -168,7 +187,8 @@ def select(
         threads=n_threads,
         progress=progress,
     )
-    selection = Selection(json.loads(found))
+    names = getattr(reader, "feature_names_in_", None)
+    selection = Selection(json.loads(found), None if names is None else list(names))
     if progress is not None:
         progress.close(f"take {selection.recommended}")
     if not selection.converged:

@@ -117,3 +117,26 @@ def test_what_cannot_be_done_is_said(X):
     infinite[3, 2] = np.inf
     with pytest.raises(ValueError, match="inf"):
         covary.select(infinite)
+
+
+def test_features_that_add_no_direction_are_left_out_and_named():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2)) @ rng.normal(size=(2, 6)) + 0.2 * rng.normal(size=(300, 6))
+    frame = pd.DataFrame(X, columns=list("abcdef")).assign(g=3.5, h=lambda f: 1 - 2 * f["b"])
+    found = covary.select(frame)
+    assert found.recommended == 2
+    assert found.redundant == {"constant": ["g"], "repeated": [["h", "b"]]}
+    assert "'g' is constant, 'h' repeats 'b'" in repr(found)
+    assert covary.select(frame.to_numpy()).redundant == {"constant": [6], "repeated": [[7, 1]]}
+    assert covary.select(X).redundant is None
+    model = covary.BayesianPCA().fit(frame)
+    assert model.n_components_ == 2
+    assert model.report_["redundant"] == {"constant": [6], "repeated": [[7, 1]]}
+    assert covary.PCA("mle").fit(frame).n_components_ == 2
+
+
+def test_single_precision_chooses_what_double_does():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(5000, 3)) @ rng.normal(size=(3, 20)) + 1e-4 * rng.normal(size=(5000, 20))
+    X = X.astype(np.float32)
+    assert covary.select(X).recommended == covary.select(X.astype(np.float64)).recommended == 3

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use covary::algorithm::RedundantFeatures;
 use covary::assess::{PpcaErrors, PpcaEstimate, PpcaIntervals};
 use covary::estimator::{Holes, ppca_estimate};
 use covary::model::{Model, Noise};
@@ -36,6 +37,7 @@ pub(crate) struct Facts {
     eigenvalues: Vec<f64>,
     explained_variance_ratio: Vec<f64>,
     holes: Option<HoleFacts>,
+    redundant: Option<RedundantFacts>,
     pub(crate) factors: Option<FactorFacts>,
     bayes: Option<BayesFacts>,
     #[serde(flatten)]
@@ -59,6 +61,26 @@ struct HoleFacts {
     #[serde(flatten)]
     holes: Holes,
     share: f64,
+}
+
+/// Features that had no say in the number of components, by name.
+#[derive(Debug, Serialize)]
+struct RedundantFacts {
+    constant: Vec<String>,
+    repeated: Vec<(String, String)>,
+    #[serde(skip)]
+    text: String,
+}
+
+impl RedundantFacts {
+    fn new(found: &RedundantFeatures, names: &[String]) -> Self {
+        let name = |j: &usize| names.get(*j).cloned().unwrap_or_else(|| j.to_string());
+        Self {
+            constant: found.constant.iter().map(name).collect(),
+            repeated: found.repeated.iter().map(|(j, k)| (name(j), name(k))).collect(),
+            text: found.in_words(names),
+        }
+    }
 }
 
 impl HoleFacts {
@@ -102,6 +124,7 @@ impl Facts {
             explained_variance_ratio: eigenvalues.iter().map(|v| v / report.total_variance).collect(),
             eigenvalues,
             holes: report.holes.as_ref().map(HoleFacts::new),
+            redundant: report.redundant.as_ref().map(|found| RedundantFacts::new(found, &saved.features)),
             factors: FactorFacts::new(saved),
             bayes: BayesFacts::new(saved),
             precision: None,
@@ -130,6 +153,9 @@ impl Facts {
         pairs.extend(self.bayes.iter().flat_map(BayesFacts::pairs));
         pairs.push(("log-likelihood", self.log_likelihood_in_words()));
         pairs.push(("total variance", number(self.total_variance)));
+        if let Some(redundant) = &self.redundant {
+            pairs.insert(4, ("not used to choose q", redundant.text.clone()));
+        }
         if let Some(holes) = &self.holes {
             pairs.insert(3, ("holes", holes.text()));
         }

@@ -27,12 +27,12 @@ struct Told<'a> {
 
 /// Looks and tells.
 pub(super) fn run(args: &args::Select) -> Result<Code> {
-    let selection = look(args)?;
+    let (selection, features) = look(args)?;
     if args.json {
         let told = Told { data: args.pass.data.display().to_string(), selection: &selection };
         print(&json(&told)?)?;
     } else {
-        args.pass.console.show(&text(&selection))?;
+        args.pass.console.show(&text(&selection, &features))?;
     }
     if !selection.converged {
         args.pass.console.note(
@@ -42,12 +42,14 @@ pub(super) fn run(args: &args::Select) -> Result<Code> {
     Ok(if selection.converged { Code::Done } else { Code::NotConverged })
 }
 
-fn look(args: &args::Select) -> Result<Selection> {
+/// The selection, and the names of the features that it is about.
+fn look(args: &args::Select) -> Result<(Selection, Vec<String>)> {
     let args::Select { pass, select, triples, .. } = args;
     if args::is_moments(&pass.data) {
         let part = read_moments(&pass.data)?;
         let found = select.run_moments(&part.evidence);
-        return found.map_err(about_features(&pass.data, &part.features));
+        let found = found.map_err(about_features(&pass.data, &part.features))?;
+        return Ok((found, part.features));
     }
     let reading = Reading { triples: triples.as_ref(), ..pass.reading() };
     let mut source = Source::open(&reading, None)?;
@@ -59,7 +61,8 @@ fn look(args: &args::Select) -> Result<Selection> {
         }
         found => found,
     };
-    found.map_err(about_rows(&source.schema))
+    let found = found.map_err(about_rows(&source.schema))?;
+    Ok((found, source.schema.features.clone()))
 }
 
 fn of_source(
@@ -77,7 +80,7 @@ fn of_source(
     }
 }
 
-fn text(selection: &Selection) -> String {
+fn text(selection: &Selection, features: &[String]) -> String {
     let choices =
         selection.choices.iter().map(|c| [c.method.clone(), c.components.to_string(), c.reason.clone()]);
     let head = format!("{} of {}", count(selection.rows, "row"), count(selection.features, "feature"));
@@ -87,7 +90,10 @@ fn text(selection: &Selection) -> String {
         .map_or(String::new(), |holes| format!(", {} of the cells missing", table::percent(holes.share())));
     let chosen = table::columns(&["method", "q", "because"], choices);
     let advice = format!("\ntake {}: {}\n", selection.recommended, selection.reason);
-    format!("{head}{holes}\n\n{}\n{chosen}\n{}{advice}", lines(selection), absent(selection))
+    let redundant = selection.redundant.as_ref();
+    let redundant = redundant.map(|found| format!("left out: {}\n", found.in_words(features)));
+    let redundant = redundant.unwrap_or_default();
+    format!("{head}{holes}\n{redundant}\n{}\n{chosen}\n{}{advice}", lines(selection), absent(selection))
 }
 
 /// What chooses nothing, methods of the same reason together.

@@ -54,6 +54,14 @@ impl RedundantFeatures {
         Ok(Self { constant, repeated })
     }
 
+    /// In words, with the names of all features: "'a' is constant, 'b' repeats 'c'".
+    pub fn in_words(&self, names: &[String]) -> String {
+        let name = |j: usize| names.get(j).map_or_else(|| format!("feature {j}"), |name| format!("'{name}'"));
+        let constant = self.constant.iter().map(|j| format!("{} is constant", name(*j)));
+        let repeated = self.repeated.iter().map(|(j, k)| format!("{} repeats {}", name(*j), name(*k)));
+        constant.chain(repeated).collect::<Vec<_>>().join(", ")
+    }
+
     /// Whether all features are needed.
     pub fn is_empty(&self) -> bool {
         self.constant.is_empty() && self.repeated.is_empty()
@@ -160,5 +168,7 @@ mod tests {
         assert_eq!(found.constant, [1]);
         assert_eq!(found.repeated, [(3, 0), (5, 0)]);
         assert_eq!(found.others(6), [0, 2, 4]);
+        let names: Vec<String> = ["a", "b", "c", "d", "e"].map(String::from).to_vec();
+        assert_eq!(found.in_words(&names), "'b' is constant, 'd' repeats 'a', feature 5 repeats 'a'");
     }
 }

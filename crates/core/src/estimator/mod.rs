@@ -21,7 +21,24 @@ pub use report::{FactorReport, Fit, Holes, Report, RotationReport};
 pub use spectral::{FromSpectrum, Pca, Ppca, Spectral};
 pub use turn::turned;
 
+use crate::control::Control;
+use crate::data::RowSource;
 use crate::error::{Error, Result};
+use crate::evidence::{Range, gather};
+
+/// The error of a fit with the names of features; what was called constant but varies is too small to be squared.
+pub(crate) fn explained(error: Error, source: &dyn RowSource, control: &Control<'_>) -> Error {
+    let p = source.n_features();
+    let suspects: Vec<usize> = match &error {
+        Error::Constant => (0..p).collect(),
+        Error::ConstantFeatures { features } => features.iter().map(|(j, _)| *j).collect(),
+        _ => return error.named(source.feature_names()),
+    };
+    match gather(source, || Range::empty(p), control) {
+        Ok(range) if suspects.iter().any(|j| range.varies(*j)) => Error::Scale,
+        _ => error.named(source.feature_names()),
+    }
+}
 
 /// Runs on so many threads.
 pub(crate) fn with_threads<T: Send>(

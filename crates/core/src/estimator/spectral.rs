@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::time::Instant;
 
 use super::incomplete::{Begin, Incomplete};
-use super::{Fit, Holes, Plan, Report, Request, Solver, choose, with_threads};
+use super::{Fit, Holes, Plan, Report, Request, Solver, choose, explained, with_threads};
 use crate::algorithm::resolution::lost_in_passes;
 use crate::algorithm::{Components, Journey, RedundantFeatures, Stop, dual, eigen, krylov, svd};
 use crate::control::Control;
@@ -192,7 +192,7 @@ impl<M: FromSpectrum> Spectral<M> {
             Looked::Complete(solved) => Ok(solved),
             Looked::Incomplete(begin) => self.iterate(begin, source, control).map(Solved::from),
         };
-        finish(solved.map_err(|e| e.named(source.feature_names()))?, self.components, started)
+        finish(solved.map_err(|e| explained(e, source, control))?, self.components, started)
     }
 }
 
@@ -216,7 +216,7 @@ impl<M> Spectral<M> {
         if plan.solver != Solver::Em {
             plan.check_memory()?; // what EM takes shows when it is known what is missing
         }
-        self.look_with(plan, source, control).map_err(|e| e.named(source.feature_names()))
+        self.look_with(plan, source, control).map_err(|e| explained(e, source, control))
     }
 
     fn look_with(&self, plan: Plan, source: &dyn RowSource, control: &Control<'_>) -> Result<Looked> {

@@ -5,7 +5,7 @@ use super::fold_scores::{FoldScores, because};
 use super::folds::Folds;
 use super::information::Eigenvalues;
 use super::table::{Absent, Choice, Line, Selection, recommend};
-use super::{Select, minka, one_feature, parallel, threshold};
+use super::{Select, minka, parallel, threshold};
 use crate::algorithm::RedundantFeatures;
 use crate::algorithm::resolution::whole_values;
 use crate::data::{counted_rows, counted_weight};
@@ -36,8 +36,8 @@ impl Complete {
         let others = redundant.others(p);
         match others.len() {
             0 => Err(Error::Constant),
-            1 => Err(one_feature(1)),
-            all if all == p => Self::of_features(select, moments, folds, None),
+            // All there are, or all multiples of one: the rows lie on a line, which needs no choice of features.
+            n if n == p || n == 1 => Self::of_features(select, moments, folds, None),
             _ => {
                 let folds = folds.map(|folds| folds.of_features(&others));
                 Self::of_features(select, &moments.of_features(&others), folds.as_ref(), Some((p, redundant)))

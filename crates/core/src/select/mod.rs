@@ -25,7 +25,7 @@ use crate::algorithm::RedundantFeatures;
 use crate::control::Control;
 use crate::data::{FeatureSubset, RowSource, RowStream, Rows};
 use crate::error::{Error, Result};
-use crate::estimator::{Ppca, with_threads};
+use crate::estimator::{Ppca, explained, with_threads};
 use crate::evidence::{Found, Moments, Pairwise, Survey, gather, gather_stream};
 use cells::HiddenCells;
 use complete::Complete;
@@ -160,7 +160,7 @@ impl Select {
         let rows = rows.into();
         let source: &dyn RowSource = rows.source();
         let found = with_threads(self.threads, || self.look(source, control));
-        found.map_err(|e| e.named(source.feature_names()))
+        found.map_err(|e| explained(e, source, control))
     }
 
     /// Rows that pass once, without holes: cells that were hidden would have to be seen again.
@@ -208,11 +208,12 @@ impl Select {
             Found::Complete(moments) => RedundantFeatures::of(&moments),
         };
         let others = found.others(p);
-        if found.is_empty() {
-            return incomplete::selection(self, source, control);
+        if others.is_empty() {
+            return Err(Error::Constant);
         }
-        if others.len() < 2 {
-            return Err(if others.is_empty() { Error::Constant } else { one_feature(1) });
+        // All multiples of one: the rows lie on a line, which needs no choice of features.
+        if found.is_empty() || others.len() == 1 {
+            return incomplete::selection(self, source, control);
         }
         let selection = incomplete::selection(self, &FeatureSubset::new(source, &others), control)?;
         Ok(Selection { features: p, redundant: Some(found), ..selection })
@@ -249,7 +250,9 @@ impl Select {
         let bad = |name, value: String, allowed| Err(Error::Parameter { name, value, allowed });
         match (p, self.row_folds(), self.samples) {
             (0, _, _) => Err(Error::NoFeatures),
-            (1, _, _) => Err(one_feature(p)),
+            (1, _, _) => {
+                bad("the number of features", p.to_string(), "at least 2: one leaves nothing to choose")
+            }
             (_, folds @ (0 | 1), _) => bad("the number of folds", folds.to_string(), "at least 2"),
             (_, _, Some(0)) => bad("the number of samples of noise", "0".into(), "at least 1"),
             _ if self.max == Some(0) => bad("the largest number of components", "0".into(), "at least 1"),
@@ -259,12 +262,6 @@ impl Select {
             _ => Ok(()),
         }
     }
-}
-
-/// One feature, or one that varies, leaves nothing to choose.
-fn one_feature(found: usize) -> Error {
-    let (name, value) = ("the number of features that vary", found.to_string());
-    Error::Parameter { name, value, allowed: "at least 2: one leaves nothing to choose" }
 }
 
 /// A spectrum of each fold must be affordable.

@@ -28,6 +28,7 @@ mod numerics;
 mod online;
 mod persist;
 mod ppca_errors;
+mod redundant;
 mod rotate;
 mod scales;
 mod select;

@@ -4,7 +4,8 @@ use crate::common::twofold::{Twofold, covariance, eigenvalues};
 use crate::common::*;
 use covary::linalg::Mat;
 use covary::model::LinearGaussian;
-use covary::{BayesianPca, FactorAnalysis, Ppca, Solver};
+use covary::select::Select;
+use covary::{BayesianPca, Error, FactorAnalysis, Ppca, Solver};
 
 const RATIOS: [f64; 9] = [1.0, 1e2, 1e4, 1e5, 1e6, 1e7, 1e8, 1e10, 1e12];
 const NOISE: f64 = 0.25;
@@ -160,4 +161,20 @@ fn far_means_with_missing_values_and_in_factor_analysis() {
         same(bayes(&far), bayes(&back), "bpca");
         same(bayes(&seen_far), bayes(&seen_back), "bpca, missing values");
     }
+}
+
+/// Squares of such cells are 0, but the features are not constant.
+#[test]
+fn features_too_small_to_be_squared_are_not_called_constant() {
+    let x = Mat::from_fn(30, 3, |i, j| ((i * (j + 2)) as f64).sin() * 1e-210);
+    let seen = with_missing(&x, 4);
+    assert!(matches!(Ppca::new(1).fit(&x), Err(Error::Scale)));
+    assert!(matches!(Ppca::new(1).fit(&seen), Err(Error::Scale)));
+    assert!(matches!(BayesianPca::new(1).fit(&x), Err(Error::Scale)));
+    assert!(matches!(Select::new().run(&x), Err(Error::Scale)));
+    let mut mixed = Mat::from_fn(30, 4, |i, j| ((i * (j + 2)) as f64).sin());
+    (0..30).for_each(|i| mixed[(i, 1)] *= 1e-210);
+    assert!(matches!(FactorAnalysis::new(1).fit(&mixed), Err(Error::Scale)));
+    (0..30).for_each(|i| mixed[(i, 1)] = 1e-210);
+    assert!(matches!(FactorAnalysis::new(1).fit(&mixed), Err(Error::ConstantFeatures { .. })));
 }

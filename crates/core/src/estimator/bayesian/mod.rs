@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::incomplete::{Begin, TOLERANCE, plan_of};
 use super::spectral::{Looked, Solved};
-use super::{Fit, Holes, Ppca, Report, Solver, with_threads};
+use super::{Fit, Holes, Ppca, Report, Solver, explained, with_threads};
 use crate::algorithm::prior::Prior;
 use crate::algorithm::relevance::{self, Supported};
 use crate::algorithm::resolution::whole_values;
@@ -142,7 +142,7 @@ impl BayesianPca {
                 }
                 Looked::Incomplete(begin) => self.incomplete(begin, source, control),
             };
-            let Fit { model, spectrum, report } = fit.map_err(|e| e.named(source.feature_names()))?;
+            let Fit { model, spectrum, report } = fit.map_err(|e| explained(e, source, control))?;
             let seconds = started.elapsed().as_secs_f64();
             Ok(Fit { model, spectrum, report: Report { seconds, ..report } })
         })

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Report, with_threads};
+use super::{Report, explained, with_threads};
 use crate::algorithm::{Components, Search};
 use crate::control::Control;
 use crate::data::{RowSource, Rows};
@@ -224,7 +224,7 @@ impl FactorAnalysis {
         };
         let choice = choose_factor(self.solver, &request)?;
         choice.plan.check_memory()?;
-        let solved = self.solve_any(choice, source, control).map_err(|e| e.named(source.feature_names()))?;
+        let solved = self.solve_any(choice, source, control).map_err(|e| explained(e, source, control))?;
         self.finish(solved, started)
     }
 
