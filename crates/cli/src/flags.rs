@@ -139,7 +139,7 @@ pub(crate) struct Running {
 pub(crate) struct Pass {
     #[arg(help = DATA_HELP)]
     pub(crate) data: PathBuf,
-    /// Column that holds a weight for each row
+    /// Column that holds a weight for each row: how often it was seen, or its share where weights sum to less than the rows
     #[arg(long, value_name = "COLUMN", help_heading = "Columns")]
     pub(crate) weights: Option<String>,
     #[command(flatten)]
@@ -229,7 +229,7 @@ pub(crate) struct Fit {
     /// Go on without the features that have no value in any row, instead of giving up
     #[arg(long, help_heading = "Columns")]
     pub(crate) drop_empty: bool,
-    /// Column that holds a weight for each row
+    /// Column that holds a weight for each row: how often it was seen, or its share where weights sum to less than the rows
     #[arg(long, value_name = "COLUMN", help_heading = "Columns")]
     pub(crate) weights: Option<String>,
     #[arg(long, value_name = "USER,ITEM,VALUE", value_parser = args::triples, conflicts_with_all = ["columns", "drop", "id", "weights"],
