@@ -9,6 +9,9 @@ use crate::model::Model;
 /// How far the variance along one direction may exceed all variance: single precision rounds.
 const EXCESS: f64 = 1.01;
 
+/// What a probability or the ends of a narrow interval may be off by.
+const ROUNDING: f64 = 1e-9;
+
 /// One name for each of p features.
 pub(super) fn check_names(features: &[String], p: usize) -> Result<()> {
     match features.len() {
@@ -17,8 +20,8 @@ pub(super) fn check_names(features: &[String], p: usize) -> Result<()> {
     }
 }
 
-/// At least one for each component and at most one for each feature. None is negative or larger than all variance, but what goes with
-/// oblique factors may be.
+/// At least one for each component and at most one for each feature. None is negative or larger than all
+/// variance, but what goes with oblique factors may be.
 pub(super) fn check_eigenvalues(saved: &SavedModel) -> Result<()> {
     let (p, q, found) = (saved.model.n_features(), saved.model.n_latent(), saved.eigenvalues.len());
     if found < q || found > p.max(q) {
@@ -78,7 +81,7 @@ fn check_assessment(assessment: &Assessment, p: usize, q: usize) -> Result<()> {
 fn are_indices(fit: &FitIndices) -> bool {
     let squares =
         [fit.rows, fit.discrepancy, fit.chi2, fit.null_chi2, fit.rmsea, Some(fit.srmr), Some(fit.rmsr)];
-    let interval = fit.rmsea_interval.is_none_or(|(low, high)| 0.0 <= low && low <= high);
+    let interval = fit.rmsea_interval.is_none_or(|(low, high)| 0.0 <= low && low <= high * (1.0 + ROUNDING));
     squares.into_iter().flatten().all(not_negative) && fit.p_value.is_none_or(is_share) && interval
 }
 
@@ -109,8 +112,9 @@ fn not_negative(x: f64) -> bool {
     x.is_finite() && x >= 0.0
 }
 
+/// Up to rounding.
 fn is_share(x: f64) -> bool {
-    (0.0..=1.0).contains(&x)
+    (-ROUNDING..=1.0 + ROUNDING).contains(&x)
 }
 
 /// The first that is not.

@@ -123,8 +123,8 @@ impl Container {
         self.tensor(name, &[length]).map(|t| t.cells.clone())
     }
 
-    /// A matrix of finite numbers, with these sides where they are known. One must be, and not 0: the cells that are there limit
-    /// the other.
+    /// A matrix of finite numbers, with these sides where they are known. One must be, and not 0: the cells
+    /// that are there limit the other.
     pub(super) fn matrix(&self, name: &str, sides: [Option<usize>; 2]) -> Result<Mat<f64>> {
         let t = self.tensor(name, &sides)?;
         check_finite(name, &t.cells)?;

@@ -1,4 +1,5 @@
-//! Files with a right checksum and wrong contents: each is refused, or is a model that answers every question without a panic.
+//! Files with a right checksum and wrong contents: each is refused, or is a model that answers every
+//! question without a panic.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
