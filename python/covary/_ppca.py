@@ -168,8 +168,9 @@ class PPCA(LinearGaussianEstimator):
         The mean has Student's intervals, variances have those of χ² distributions, which hold with few rows too; those of the loadings
         are normal ones, for many rows.
 
-        The interval of the noise variance lies around its estimate without bias, n / (n - 1 - q) times `noise_variance_`. That of maximum
-        likelihood, `noise_variance_` itself, is too small by that factor and may lie below the interval when there are many features.
+        The interval of the noise variance lies around its estimate without bias, n / (n - 1 - q) times
+        `noise_variance_`. That of maximum likelihood, `noise_variance_` itself, is too small by that factor
+        and may lie below the interval when there are many features.
 
         Parameters
         ----------

@@ -140,8 +140,8 @@ def select(
     cells : bool, default=False
         Whether cells of complete rows are hidden and predicted too. It takes many fits.
     sample_weight : array-like of shape (n,), optional
-        How often each row was seen; the sum is the n of every criterion. Weights that sum to less than the number of rows are shares,
-        and n is the number of rows.
+        How often each row was seen; the sum is the n of every criterion. Weights that sum to less than the
+        number of rows are shares, and n is the number of rows.
     random_state : int, RandomState instance or None, default=0
         Of the folds and of the samples of noise.
     n_threads : int, optional

@@ -142,7 +142,7 @@ pub(crate) struct Running {
 pub(crate) struct Pass {
     #[arg(help = DATA_HELP)]
     pub(crate) data: PathBuf,
-    /// Column that holds a weight for each row
+    /// Column with a weight for each row: how often it was seen, or shares that sum to 1
     #[arg(long, value_name = "COLUMN", help_heading = "Columns")]
     pub(crate) weights: Option<String>,
     #[command(flatten)]
@@ -192,10 +192,10 @@ precisions (α of each component that is left), and of vb loadings_std (features
 components) and mean_std; otherwise it is null.
 
 Keys of --json: data, model_file, model, rows, weight, features, components,
-components_because, solver, solver_reason, noise_variance (of maximum likelihood),
-noise_variance_unbiased and noise_interval (of 95 %, around the unbiased one; both null
-unless ppca of complete rows), log_likelihood (null when infinite or a fit was interrupted
-before it was known), total_variance, eigenvalues, explained_variance_ratio, holes, factors,
+components_because, solver, solver_reason, noise_variance, noise_variance_unbiased (null
+unless ppca of complete rows), noise_interval (of 95 % around the unbiased one; null unless
+ppca of complete rows), log_likelihood (null when infinite or a fit was interrupted before
+it was known), total_variance, eigenvalues, explained_variance_ratio, holes, factors,
 bayes, converged, stop, iterations, passes, carried, left_out, seconds.")]
 pub(crate) struct Fit {
     #[arg(value_name = "DATA", help = DATA_HELP, long_help = concat!(
@@ -232,7 +232,7 @@ pub(crate) struct Fit {
     /// Go on without the features that have no value in any row, instead of giving up
     #[arg(long, help_heading = "Columns")]
     pub(crate) drop_empty: bool,
-    /// Column that holds a weight for each row
+    /// Column with a weight for each row: how often it was seen, or shares that sum to 1
     #[arg(long, value_name = "COLUMN", help_heading = "Columns")]
     pub(crate) weights: Option<String>,
     #[arg(long, value_name = "USER,ITEM,VALUE", value_parser = args::triples, conflicts_with_all = ["columns", "drop", "id", "weights"],

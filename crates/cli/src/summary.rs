@@ -121,7 +121,7 @@ impl Facts {
             noise_interval,
             log_likelihood: report.log_likelihood,
             total_variance: report.total_variance,
-            explained_variance_ratio: eigenvalues.iter().map(|v| v / report.total_variance).collect(),
+            explained_variance_ratio: saved.explained_ratio(),
             eigenvalues,
             holes: report.holes.as_ref().map(HoleFacts::new),
             redundant: report.redundant.as_ref().map(|found| RedundantFacts::new(found, &saved.features)),

@@ -21,12 +21,13 @@ fn a_fit_tells_the_interval_of_its_noise() {
     let told = place.json(&["fit", "cross.csv", "-q", "1", "--json"]);
     close(told["noise_variance_unbiased"].as_f64().unwrap(), 1.25, 1e-12);
     let words = format!(
-        "0.8333333 by maximum likelihood; without its bias 1.25 (95 % interval {low:.7} to {high:.5})"
+        "0.8333333 by maximum likelihood; without its bias 1.25000 (95 % interval {low:.7} to {high:.5})"
     );
     assert!(text.contains(&words), "{text}");
 }
 
-/// With many features the bias is larger than the standard error; what is printed before the interval lies within it.
+/// With many features the bias is larger than the standard error; what is printed before the interval lies
+/// within it.
 #[test]
 fn the_interval_of_the_noise_is_around_the_estimate_that_is_told() {
     let place = Place::new();

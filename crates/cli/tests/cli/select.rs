@@ -18,6 +18,27 @@ fn cross(place: &Place) {
     place.write("cross.csv", text);
 }
 
+/// Weights that sum to 1 choose as rows do: from rows, from moments and within a fit.
+#[test]
+fn weights_that_are_shares() {
+    let place = Place::new();
+    cross(&place);
+    let text = String::from_utf8(place.read("cross.csv")).unwrap();
+    let weighted = |line: &str| {
+        if line.starts_with('a') { format!("{line},w\n") } else { format!("{line},{}\n", 1.0 / 120.0) }
+    };
+    place.write("shares.csv", text.lines().map(weighted).collect::<String>());
+    let told = place.json(&["select", "shares.csv", "--weights", "w", "--json"]);
+    assert_eq!(told["recommended"].as_u64(), Some(2));
+    let plain = place.json(&["select", "cross.csv", "--json"]);
+    close(told["table"][2]["bic"].as_f64().unwrap(), plain["table"][2]["bic"].as_f64().unwrap(), 1e-9);
+    let told = place.json(&["fit", "shares.csv", "-q", "auto", "--weights", "w", "--json"]);
+    assert_eq!(told["components"].as_u64(), Some(2));
+    place.ok(&["moments", "shares.csv", "--weights", "w", "-o", "shares.moments"]);
+    let told = place.json(&["select", "shares.moments", "--json"]);
+    assert_eq!(told["recommended"].as_u64(), Some(2));
+}
+
 #[test]
 fn a_table_with_choices_and_advice() {
     let place = Place::new();

@@ -62,6 +62,12 @@ impl RedundantFeatures {
         constant.chain(repeated).collect::<Vec<_>>().join(", ")
     }
 
+    /// Whether it can be about p features.
+    pub(crate) fn is_of(&self, p: usize) -> bool {
+        let pairs = self.repeated.iter().all(|(j, k)| k < j && *j < p);
+        pairs && self.constant.iter().all(|j| *j < p)
+    }
+
     /// Whether all features are needed.
     pub fn is_empty(&self) -> bool {
         self.constant.is_empty() && self.repeated.is_empty()

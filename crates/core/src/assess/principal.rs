@@ -78,7 +78,8 @@ pub struct PpcaIntervals {
     pub level: f64,
     /// Of μ (p).
     pub mean: Vec<(f64, f64)>,
-    /// Of σ², around the estimate without bias ([`PpcaEstimate::unbiased_noise`]); `None` when all directions are components.
+    /// Of σ², around the estimate without bias ([`PpcaEstimate::unbiased_noise`]); `None` when all
+    /// directions are components.
     pub noise_variance: Option<(f64, f64)>,
     /// Of the variances λ along the components (q).
     pub eigenvalues: Vec<(f64, f64)>,
@@ -154,17 +155,19 @@ impl<'a> PpcaEstimate<'a> {
         })
     }
 
-    /// σ² without its bias, n/(n − 1 − q) σ̂²: the estimate that the interval of σ² belongs to; `None` when all directions are
-    /// components.
+    /// σ² without its bias, n/(n − 1 − q) σ̂²: the estimate that the interval of σ² belongs to; `None` when
+    /// all directions are components.
     ///
-    /// Maximum likelihood divides by n(p − q) what has (n − 1 − q)(p − q) degrees of freedom, so that σ̂² is too small by the factor
-    /// 1 − (1 + q)/n. With many features that is more than its standard error, and σ̂² lies below its own interval.
+    /// Maximum likelihood divides by n(p − q) what has (n − 1 − q)(p − q) degrees of freedom, so that σ̂²
+    /// is too small by the factor 1 − (1 + q)/n. With many features that is more than its standard error,
+    /// and σ̂² lies below its own interval.
     pub fn unbiased_noise(&self) -> Option<f64> {
         let free = self.rows - 1.0 - self.lengths.len() as f64;
         (self.left() > 0).then(|| self.noise * (self.rows / free))
     }
 
-    /// That of σ² alone, without the others' cost. It lies around [`unbiased_noise`](Self::unbiased_noise), not around σ̂².
+    /// That of σ² alone, without the others' cost. It lies around [`unbiased_noise`](Self::unbiased_noise),
+    /// not around σ̂².
     ///
     /// # Errors
     /// When the level is not between 0 and 1.

@@ -81,8 +81,9 @@ pub trait RowStream {
 
 /// n of information criteria, tests, standard errors and intervals.
 ///
-/// A weight says how often a row was seen, so n is the total weight. Where that is less than the number of rows of positive weight,
-/// weights can only be relative (those that sum to 1, say): n is then the number of rows, as if weights had been scaled to a mean of 1.
+/// A weight says how often a row was seen, so n is the total weight. Where that is less than the number of
+/// rows of positive weight, weights can only be relative (those that sum to 1, say): n is then the number
+/// of rows, as if weights had been scaled to a mean of 1.
 ///
 /// ```
 /// use covary::data::counted_weight;

@@ -7,8 +7,9 @@ use crate::model::{LinearGaussian, Noise};
 
 /// A fit of PPCA as an estimate: standard errors and intervals of its mean, noise variance, eigenvalues and loadings.
 ///
-/// They follow from the model and the number of rows alone, so that models from files have them as well. With weights the number of
-/// rows is their [`counted_weight`](crate::data::counted_weight): the total weight, or the number of rows where weights are shares.
+/// They follow from the model and the number of rows alone, so that models from files have them as well.
+/// With weights the number of rows is their [`counted_weight`](crate::data::counted_weight): the total
+/// weight, or the number of rows where weights are shares.
 ///
 /// ```
 /// use covary::data::Rows;

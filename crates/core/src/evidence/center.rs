@@ -47,7 +47,7 @@ impl Center {
     /// Merges the other in and says what lies between the two means.
     pub(super) fn merge(&mut self, other: &Self) -> Between {
         let weight = self.weight + other.weight;
-        self.rows += other.rows;
+        self.rows = self.rows.saturating_add(other.rows); // a file may claim any number
         if other.weight == 0.0 || self.weight == 0.0 {
             if self.weight == 0.0 {
                 self.mean.clone_from(&other.mean);

@@ -57,7 +57,8 @@ impl Moments {
         }
         let lower = (0..p).flat_map(|j| (j..p).map(move |i| (i, j)));
         let finite = mean.iter().all(|m| m.is_finite()) && lower.clone().all(|ij| scatter[ij].is_finite());
-        if !finite || !weight.is_finite() || weight < 0.0 || (0..p).any(|i| scatter[(i, i)] < 0.0) {
+        let counted = weight.is_finite() && weight >= 0.0 && (rows > 0) == (weight > 0.0);
+        if !finite || !counted || (0..p).any(|i| scatter[(i, i)] < 0.0) {
             return Err(Error::Format("moments that no rows can have".into()));
         }
         let center = Center::exact(rows, weight, mean);

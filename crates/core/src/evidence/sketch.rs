@@ -43,7 +43,8 @@ impl Sketch {
         let shape = |m: &Mat<f64>| (m.nrows(), m.ncols());
         let finite = |m: &Mat<f64>| m.col_iter().all(|c| c.iter().all(|x| x.is_finite()));
         let fits = shape(&block) == shape(&image) && block.nrows() == mean.len();
-        let possible = weight.is_finite() && weight >= 0.0 && trace.is_finite() && trace >= 0.0;
+        let counted = weight.is_finite() && weight >= 0.0 && (rows > 0) == (weight > 0.0);
+        let possible = counted && trace.is_finite() && trace >= 0.0;
         if !fits || !possible || !finite(&block) || !finite(&image) || !mean.iter().all(|m| m.is_finite()) {
             return Err(Error::Format("a sketch that no rows can have".into()));
         }

@@ -29,6 +29,10 @@ impl PrincipalComponents {
         noise_variance: f64,
     ) -> Result<Self> {
         let q = components.ncols();
+        if components.nrows() != mean.len() {
+            let (expected, found) = (mean.len(), components.nrows());
+            return Err(Error::Length { what: "cells of each direction", expected, found });
+        }
         if variances.len() != q {
             return Err(Error::Length { what: "variances", expected: q, found: variances.len() });
         }

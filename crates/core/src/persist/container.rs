@@ -105,25 +105,46 @@ impl Container {
         self.tensors.contains_key(name)
     }
 
-    /// A vector.
-    pub(super) fn vector(&self, name: &str) -> Result<Vec<f64>> {
-        let t = self.tensor(name, 1)?;
-        Ok(t.cells.clone())
+    /// The mean of at least one feature: its length is p, which the shapes of all other arrays follow from.
+    pub(super) fn mean(&self) -> Result<Vec<f64>> {
+        let mean = self.vector("mean", None)?;
+        if mean.is_empty() { Err(Error::Format("it has no features".into())) } else { Ok(mean) }
     }
 
-    /// A matrix.
-    pub(super) fn matrix(&self, name: &str) -> Result<Mat<f64>> {
-        let t = self.tensor(name, 2)?;
-        let width = t.shape[1];
-        Ok(Mat::from_fn(t.shape[0], width, |i, j| t.cells[i * width + j]))
+    /// A vector of finite numbers, of this length where it is known.
+    pub(super) fn vector(&self, name: &str, length: Option<usize>) -> Result<Vec<f64>> {
+        let cells = self.vector_with_limits(name, length)?;
+        check_finite(name, &cells)?;
+        Ok(cells)
     }
 
-    fn tensor(&self, name: &str, dimensions: usize) -> Result<&Tensor> {
-        match self.tensors.get(name) {
-            Some(t) if t.shape.len() == dimensions => Ok(t),
-            Some(t) => Err(Error::Format(format!("'{name}' has {} dimensions", t.shape.len()))),
-            None => Err(Error::Format(format!("'{name}' is missing"))),
+    /// A vector of any numbers.
+    pub(super) fn vector_with_limits(&self, name: &str, length: Option<usize>) -> Result<Vec<f64>> {
+        self.tensor(name, &[length]).map(|t| t.cells.clone())
+    }
+
+    /// A matrix of finite numbers, with these sides where they are known. One must be, and not 0: the cells
+    /// that are there limit the other.
+    pub(super) fn matrix(&self, name: &str, sides: [Option<usize>; 2]) -> Result<Mat<f64>> {
+        let t = self.tensor(name, &sides)?;
+        check_finite(name, &t.cells)?;
+        let (height, width) = (t.shape[0], t.shape[1]);
+        Ok(Mat::from_fn(height, width, |i, j| t.cells[i * width + j]))
+    }
+
+    fn tensor(&self, name: &str, sides: &[Option<usize>]) -> Result<&Tensor> {
+        let t = self.tensors.get(name).ok_or_else(|| Error::Format(format!("'{name}' is missing")))?;
+        let fits = |(found, needed): (&usize, &Option<usize>)| needed.is_none_or(|n| n == *found);
+        if t.shape.len() == sides.len() && t.shape.iter().zip(sides).all(fits) {
+            return Ok(t);
         }
+        let side = |n: &Option<usize>| n.map_or("any".into(), |n| n.to_string());
+        let needed: Vec<String> = sides.iter().map(side).collect();
+        Err(Error::Format(format!(
+            "'{name}' has shape {:?} where [{}] is needed",
+            t.shape,
+            needed.join(", ")
+        )))
     }
 }
 
@@ -142,8 +163,19 @@ impl Tensor {
             return Err(Error::Format(format!("an array of type {:?} instead of F64", view.dtype())));
         }
         let (words, _) = view.data().as_chunks::<8>();
-        let cells = words.iter().map(|w| f64::from_le_bytes(*w)).collect();
-        Ok(Self { shape: view.shape().to_vec(), cells })
+        let cells: Vec<f64> = words.iter().map(|w| f64::from_le_bytes(*w)).collect();
+        let shape = view.shape().to_vec();
+        match shape.iter().try_fold(1, |n: usize, side| n.checked_mul(*side)) {
+            Some(n) if n == cells.len() => Ok(Self { shape, cells }),
+            _ => Err(Error::Format(format!("an array of shape {shape:?} with {} numbers", cells.len()))),
+        }
+    }
+}
+
+fn check_finite(name: &str, cells: &[f64]) -> Result<()> {
+    match cells.iter().find(|x| !x.is_finite()) {
+        Some(x) => Err(Error::Format(format!("'{name}' holds {x}, which is not a number that it can have"))),
+        None => Ok(()),
     }
 }
 

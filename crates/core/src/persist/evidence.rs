@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::check;
 use super::container::{Container, Tensor, to_bytes};
 use crate::error::{Error, Result};
 use crate::evidence::{
     Accumulator, Latent, LatentParameters, LatentTotals as Totals, Moments, Sketch, Units,
 };
-use crate::linalg::{Mat, mirror_lower};
+use crate::linalg::{Mat, mirror_lower, packed_len};
 
 /// Evidence that can be written and read back.
 pub trait Portable: Accumulator {
@@ -49,15 +50,13 @@ fn open(bytes: &[u8], kind: &str) -> Result<(Container, Details)> {
     let file = Container::from_bytes(bytes)?;
     check_kind(&file, kind)?;
     let details: Details = file.details()?;
-    if details.features.len() != file.vector("mean")?.len() {
-        return Err(Error::Format("feature names that do not fit the mean".into()));
-    }
+    check::check_names(&details.features, file.mean()?.len())?;
     Ok((file, details))
 }
 
 /// What rounding has taken off the mean; files of earlier releases do not say.
 fn mean_rest(file: &Container, features: usize) -> Result<Vec<f64>> {
-    if file.has("mean_rest") { file.vector("mean_rest") } else { Ok(vec![0.0; features]) }
+    if file.has("mean_rest") { file.vector("mean_rest", Some(features)) } else { Ok(vec![0.0; features]) }
 }
 
 fn check_kind(file: &Container, kind: &str) -> Result<()> {
@@ -91,8 +90,10 @@ impl Portable for Moments {
 
     fn from_bytes(bytes: &[u8]) -> Result<SavedEvidence<Self>> {
         let (file, Details { features, rows, weight, .. }) = open(bytes, "moments")?;
-        let evidence = Self::from_parts(rows, weight, file.vector("mean")?, file.matrix("scatter")?)?;
-        let evidence = evidence.with_mean_rest(mean_rest(&file, features.len())?)?;
+        let p = features.len();
+        let evidence =
+            Self::from_parts(rows, weight, file.mean()?, file.matrix("scatter", [Some(p), Some(p)])?)?;
+        let evidence = evidence.with_mean_rest(mean_rest(&file, p)?)?;
         Ok(SavedEvidence { evidence, features })
     }
 }
@@ -116,10 +117,11 @@ impl Portable for Sketch {
 
     fn from_bytes(bytes: &[u8]) -> Result<SavedEvidence<Self>> {
         let (file, Details { features, rows, weight, trace }) = open(bytes, "sketch")?;
-        let block: Arc<Mat<f64>> = Arc::new(file.matrix("block")?);
+        let p = features.len();
+        let block: Arc<Mat<f64>> = Arc::new(file.matrix("block", [Some(p), None])?);
+        let image = file.matrix("image", [Some(p), Some(block.ncols())])?;
         let trace = trace.ok_or_else(|| Error::Format("the trace is missing".into()))?;
-        let evidence =
-            Self::from_parts(block, rows, weight, file.vector("mean")?, trace, file.matrix("image")?)?;
+        let evidence = Self::from_parts(block, rows, weight, file.mean()?, trace, image)?;
         Ok(SavedEvidence { evidence, features })
     }
 }
@@ -165,27 +167,26 @@ impl Portable for Latent {
         let file = Container::from_bytes(bytes)?;
         check_kind(&file, "latent")?;
         let LatentDetails { features, noise, unit, totals } = file.details()?;
-        let (mean, loadings) = (file.vector("mean")?, file.matrix("loadings")?);
-        let finite = |m: &Mat<f64>| m.col_iter().all(|c| c.iter().all(|x| x.is_finite()));
+        let mean = file.mean()?;
+        let p = mean.len();
+        check::check_names(&features, p)?;
+        let loadings = file.matrix("loadings", [None, Some(p)])?;
+        let q = loadings.nrows();
         let units = match unit {
             Some(unit) => vec![unit],
-            None => file.vector("deviations")?,
+            None => file.vector("deviations", Some(p))?,
         };
-        let positive = units.iter().chain([&noise]).all(|x| *x > 0.0 && x.is_finite());
-        let fits = loadings.ncols() == mean.len() && features.len() == mean.len();
-        let own = unit.is_some() || units.len() == mean.len();
-        let rest = mean_rest(&file, mean.len())?;
-        let means = rest.len() == mean.len() && mean.iter().chain(&rest).all(|m| m.is_finite());
-        if !fits || !own || !positive || !finite(&loadings) || !means {
-            return Err(Error::Format("parameters that no model can have".into()));
+        if !units.iter().chain([&noise]).all(|x| *x > 0.0 && x.is_finite()) {
+            return Err(Error::Format("its noise is not positive".into()));
         }
         let parameters = match unit {
             Some(unit) => LatentParameters::in_units(mean, &loadings, noise, unit),
             None => LatentParameters::in_noise(mean, &loadings, units),
         };
-        let parameters = parameters.with_mean_rest(rest);
-        let (second, cross, squares) =
-            (file.matrix("second")?, file.matrix("cross")?, file.vector("squares")?);
+        let parameters = parameters.with_mean_rest(mean_rest(&file, p)?);
+        let second = file.matrix("second", [Some(packed_len(q + 1)), Some(p)])?;
+        let cross = file.matrix("cross", [Some(q + 1), Some(p)])?;
+        let squares = file.vector("squares", Some(p))?;
         let evidence = Self::from_parts(Arc::new(parameters), second, cross, squares, totals)?;
         Ok(SavedEvidence { evidence, features })
     }

@@ -3,6 +3,7 @@
 //! The layout is written down in `docs/model-file.md`. Bytes only: writing files whole or not at all is the business
 //! of `covary-io`.
 
+mod check;
 mod container;
 mod evidence;
 mod model;

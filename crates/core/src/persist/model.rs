@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::check::{check_eigenvalues, check_names, check_report};
 use super::container::{Container, Tensor, to_bytes};
 use crate::algorithm::Stop;
 use crate::error::{Error, Result};
@@ -107,16 +108,18 @@ impl SavedModel {
         self.features != default_names(self.features.len())
     }
 
-    /// Share of the total variance along each of the q directions.
+    /// Share of the total variance along each of the q directions; 0 when there is no variance.
     pub fn explained_ratio(&self) -> Vec<f64> {
         let leading = self.eigenvalues.iter().take(self.model.n_latent());
-        leading.map(|v| v / self.report.total_variance).collect()
+        let share =
+            |v: &f64| if self.report.total_variance > 0.0 { v / self.report.total_variance } else { 0.0 };
+        leading.map(share).collect()
     }
 
     /// Singular values √(nλ) of the centred rows that belong to the q directions; 0 when no rows were fitted.
     pub fn singular_values(&self) -> Vec<f64> {
         let leading = self.eigenvalues.iter().take(self.model.n_latent());
-        leading.map(|v| (v * self.report.weight).sqrt()).collect()
+        leading.map(|v| (v.max(0.0) * self.report.weight).sqrt()).collect()
     }
 
     /// The bytes of the file: the same model gives the same bytes.
@@ -161,37 +164,13 @@ impl SavedModel {
     /// When they are not a model, are damaged or of a newer version, or hold impossible numbers.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let file = Container::from_bytes(bytes)?;
-        let details: Details = file.details()?;
-        let (mean, noise) = (file.vector("mean")?, file.vector("noise_variance")?);
-        let eigenvalues = file.vector("eigenvalues")?;
-        let impossible = |e: Error| Error::Format(format!("impossible numbers: {e}"));
-        let model = match file.kind.as_str() {
-            "ppca" => gaussian(&file, mean, noise).map(Model::Ppca),
-            "fa" => gaussian(&file, mean, noise)
-                .map(Factors::new)
-                .and_then(|m| match file.has("turn") {
-                    true => m.with_turn(file.matrix("turn")?),
-                    false => Ok(m),
-                })
-                .map(Model::Fa),
-            "bpca" => predictive(&file, mean, &noise).map(Model::Bpca),
-            "pca" => {
-                let components: Mat<f64> = file.matrix("components")?.transpose().to_owned();
-                let q = components.ncols();
-                if eigenvalues.len() < q || noise.len() != 1 {
-                    return Err(Error::Format("arrays of lengths that do not fit together".into()));
-                }
-                let variances = eigenvalues[..q].to_vec();
-                PrincipalComponents::new(mean, components, variances, noise[0]).map(Model::Pca)
-            }
-            other => return Err(Error::Format(format!("it holds '{other}', not a model"))),
-        };
-        let model = model.map_err(impossible)?;
-        if details.features.len() != model.n_features() {
-            return Err(Error::Format("feature names that do not fit the model".into()));
-        }
-        let Details { features, report, whiten } = details;
-        Ok(Self { model, features, eigenvalues, report, whiten })
+        let model = read_model(&file).map_err(impossible)?;
+        let Details { features, report, whiten } = file.details()?;
+        let saved = Self { eigenvalues: file.vector("eigenvalues", None)?, model, features, report, whiten };
+        check_names(&saved.features, saved.model.n_features())?;
+        check_eigenvalues(&saved)?;
+        check_report(&saved.report, &saved.model)?;
+        Ok(saved)
     }
 
     /// Checks the features of data against the model's, by name when the data have names.
@@ -240,21 +219,74 @@ fn insert_gaussian(tensors: &mut BTreeMap<&'static str, Tensor>, model: &LinearG
     tensors.insert("noise_variance", noise);
 }
 
-fn gaussian(file: &Container, mean: Vec<f64>, noise: Vec<f64>) -> Result<LinearGaussian> {
+/// What a constructor says of numbers that no model can have.
+fn impossible(error: Error) -> Error {
+    match error {
+        Error::Format(_) => error,
+        other => Error::Format(format!("impossible numbers: {other}")),
+    }
+}
+
+/// The arrays of each kind; shapes follow from the length of the mean, p ≥ 1, and the number of components.
+fn read_model(file: &Container) -> Result<Model> {
+    match file.kind.as_str() {
+        "ppca" => gaussian(file).map(Model::Ppca),
+        "fa" => factors(file).map(Model::Fa),
+        "bpca" => predictive(file).map(Model::Bpca),
+        "pca" => principal_components(file).map(Model::Pca),
+        other => Err(Error::Format(format!("it holds '{other}', not a model"))),
+    }
+}
+
+/// W (p × q).
+fn loadings(file: &Container, p: usize) -> Result<Mat<f64>> {
+    file.matrix("loadings", [Some(p), None])
+}
+
+/// The one noise variance of all features.
+fn one_noise(file: &Container) -> Result<f64> {
+    file.vector("noise_variance", Some(1)).map(|noise| noise[0])
+}
+
+fn gaussian(file: &Container) -> Result<LinearGaussian> {
+    let (mean, noise) = (file.mean()?, file.vector("noise_variance", None)?);
+    let loadings = loadings(file, mean.len())?;
     let noise = match noise.as_slice() {
         [v] => Noise::Isotropic(*v),
         _ => Noise::Diagonal(noise),
     };
-    LinearGaussian::new(mean, file.matrix("loadings")?, noise)
+    LinearGaussian::new(mean, loadings, noise)
 }
 
-fn predictive(file: &Container, mean: Vec<f64>, noise: &[f64]) -> Result<Predictive> {
-    let [noise] = noise else {
-        return Err(Error::Format("arrays of lengths that do not fit together".into()));
-    };
+fn factors(file: &Container) -> Result<Factors> {
+    let factors = Factors::new(gaussian(file)?);
+    let q = factors.n_factors();
+    match file.has("turn") {
+        true => factors.with_turn(file.matrix("turn", [Some(q), Some(q)])?),
+        false => Ok(factors),
+    }
+}
+
+fn predictive(file: &Container) -> Result<Predictive> {
+    let mean = file.mean()?;
+    let loadings = loadings(file, mean.len())?;
+    let (p, q) = (mean.len(), loadings.ncols());
     let known = match file.has("loadings_std") {
-        true => Some(Uncertainty { loadings: file.matrix("loadings_std")?, mean: file.vector("mean_std")? }),
+        true => Some(Uncertainty {
+            loadings: file.matrix("loadings_std", [Some(p), Some(q)])?,
+            mean: file.vector("mean_std", Some(p))?,
+        }),
         false => None,
     };
-    Predictive::new(mean, file.matrix("loadings")?, *noise, file.vector("precisions")?, known)
+    // The precision of a column of no length is infinite.
+    let precisions = file.vector_with_limits("precisions", Some(q))?;
+    Predictive::new(mean, loadings, one_noise(file)?, precisions, known)
+}
+
+fn principal_components(file: &Container) -> Result<PrincipalComponents> {
+    let mean = file.mean()?;
+    let components = file.matrix("components", [None, Some(mean.len())])?.transpose().to_owned();
+    let mut variances = file.vector("eigenvalues", None)?;
+    variances.truncate(components.ncols());
+    PrincipalComponents::new(mean, components, variances, one_noise(file)?)
 }

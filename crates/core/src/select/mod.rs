@@ -40,8 +40,9 @@ pub const MOST_FEATURES: usize = 2000;
 
 /// What is asked: how far to look, and how carefully.
 ///
-/// The weight of a row says how often it was seen; n of every criterion is the total weight. Weights that sum to less than the number
-/// of rows count as shares: n is then the number of rows ([`counted_weight`](crate::data::counted_weight)).
+/// The weight of a row says how often it was seen; n of every criterion is the total weight. Weights that
+/// sum to less than the number of rows count as shares: n is then the number of rows
+/// ([`counted_weight`](crate::data::counted_weight)).
 ///
 /// ```
 /// use covary::data::Rows;

@@ -16,11 +16,13 @@ pub struct Line {
     pub explained: f64,
     /// Noise variance σ² that they leave.
     pub noise_variance: f64,
-    /// Total log-likelihood of PPCA; with holes, of the observed cells. Of n rows, n as in [`counted_weight`](crate::data::counted_weight).
+    /// Total log-likelihood of PPCA; with holes, of the observed cells. Of n rows, n as in
+    /// [`counted_weight`](crate::data::counted_weight).
     pub log_likelihood: Option<f64>,
     /// −2ℓ + 2k.
     pub aic: Option<f64>,
-    /// −2ℓ + k ln n, k = pq − q(q − 1)/2 + p + 1; n is the [`counted_weight`](crate::data::counted_weight) of the rows that have a cell.
+    /// −2ℓ + k ln n, k = pq − q(q − 1)/2 + p + 1; n is the [`counted_weight`](crate::data::counted_weight)
+    /// of the rows that have a cell.
     pub bic: Option<f64>,
     /// ln of Minka's evidence up to a constant \[Min00\].
     pub log_evidence: Option<f64>,

@@ -276,7 +276,8 @@ fn rows_moments_parts_and_weights_are_one() {
     }
 }
 
-/// As many rows as anyone could claim: the cost does not depend on them, and both ends of the RMSEA's interval tend to √(F/d).
+/// As many rows as anyone could claim: the cost does not depend on them, and both ends of the RMSEA's
+/// interval tend to √(F/d).
 #[test]
 fn a_huge_number_of_rows_is_assessed() {
     let (mean, s) = mean_and_covariance(&generated(90, 8, 2, 6), None);

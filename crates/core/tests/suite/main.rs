@@ -13,6 +13,7 @@ mod bayesian;
 mod brute_force;
 mod common;
 mod control;
+mod crafted;
 mod degenerate;
 mod equivalence;
 mod factor;

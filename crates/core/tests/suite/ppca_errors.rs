@@ -177,8 +177,8 @@ fn intervals_of_mean_and_noise_cover_with_few_rows() {
     }
 }
 
-/// Maximum likelihood takes 1 + q rows' worth from the noise; with many features its interval lies above it, and around the estimate
-/// without bias.
+/// Maximum likelihood takes 1 + q rows' worth from the noise; with many features its interval lies above
+/// it, and around the estimate without bias.
 #[test]
 fn the_interval_of_the_noise_lies_around_the_unbiased_estimate() {
     let (n, p, q, noise, sets) = (30, 60, 3, 2.0, 200);
