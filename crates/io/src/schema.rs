@@ -305,34 +305,35 @@ impl Plan {
         features: &[String],
         nameless: bool,
     ) -> Result<Self> {
-        let wanted = match named {
-            true => self.by_name(path, columns, features),
-            false => Ok(None),
-        };
-        match wanted {
-            Ok(Some(wanted)) => Ok(Self { wanted: Some(wanted), ..self }),
-            Err(error) if !nameless => Err(error),
-            _ => {
-                let wanted = Some(self.by_position(path, named, columns, features.len())?);
-                Ok(Self { wanted, by_position: true, ..self })
-            }
-        }
-    }
-
-    /// The columns that a model's features are called after.
-    fn by_name(&self, path: &Path, columns: &[Column], features: &[String]) -> Result<Option<Vec<usize>>> {
         let index: HashMap<&str, usize> =
             columns.iter().enumerate().map(|(i, column)| (column.name.as_str(), i)).collect();
-        let find = |f: &String| index.get(f.as_str()).copied();
-        let missing: Vec<&str> = features.iter().filter(|f| find(f).is_none()).map(String::as_str).collect();
+        let found: Vec<Option<usize>> = features.iter().map(|f| index.get(f.as_str()).copied()).collect();
+        let by_position = !named || (nameless && found.iter().all(Option::is_none));
+        let wanted = match by_position {
+            true => self.by_position(path, named, columns, features.len())?,
+            false => self.by_name(path, columns, features, &found)?,
+        };
+        Ok(Self { wanted: Some(wanted), by_position, ..self })
+    }
+
+    /// The columns that a model's features are called after, if all were found and are free.
+    fn by_name(
+        &self,
+        path: &Path,
+        columns: &[Column],
+        features: &[String],
+        found: &[Option<usize>],
+    ) -> Result<Vec<usize>> {
+        let missing: Vec<&str> =
+            features.iter().zip(found).filter(|(_, i)| i.is_none()).map(|(f, _)| f.as_str()).collect();
         if !missing.is_empty() {
             let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
             return Err(select::missing(path, &names, &missing));
         }
-        let found: Vec<usize> = features.iter().filter_map(find).collect();
+        let found: Vec<usize> = found.iter().copied().flatten().collect();
         match found.iter().find(|&&i| !self.is_free(i)) {
             Some(&i) => Err(Error::FeatureTaken { path: path.into(), column: columns[i].name.clone() }),
-            None => Ok(Some(found)),
+            None => Ok(found),
         }
     }
 
