@@ -253,5 +253,6 @@ fn noise_interval(saved: &SavedModel) -> Option<(f64, f64)> {
 /// JSON for programs, readable for people.
 pub(crate) fn json(value: &impl Serialize) -> Result<String> {
     let text = serde_json::to_string_pretty(value);
-    text.map(|text| escape::json(&text).into_owned() + "\n").map_err(|error| Failure::file(format!("cannot write JSON: {error}")))
+    text.map(|text| escape::json(&text).into_owned() + "\n")
+        .map_err(|error| Failure::file(format!("cannot write JSON: {error}")))
 }

@@ -53,15 +53,16 @@ pub(crate) fn open(path: &Path, options: &ReadOptions) -> Result<(Arc<Schema>, A
     let schema = Arc::new(schema);
     let most = options.part_bytes() / COPIES;
     let dictionaries = dictionaries(path, &file, &footer, most)?;
-    let projected =
-        |carried| guard(path, "Arrow IPC", || project(&footer, &dictionaries, &arrow_schema, &roles, carried));
+    let projected = |carried| {
+        guard(path, "Arrow IPC", || project(&footer, &dictionaries, &arrow_schema, &roles, carried))
+    };
     let projected = [projected(false)?, projected(true)?];
     let blocks = guard(path, "Arrow IPC", || blocks(&file, &footer))?;
     let largest = blocks.iter().map(|(block, _)| block_bytes(block)).max().unwrap_or(0);
     check_size(path, largest, most)?;
     let gate = Gate::new(options.part_bytes(), largest.saturating_mul(COPIES));
-    let (path, schema_) = (path.into(), Arc::clone(&schema));
-    let file = ArrowFile { path, file, schema: schema_, blocks, projected, most, gate };
+    let path = path.into();
+    let file = ArrowFile { path, file, schema: Arc::clone(&schema), blocks, projected, most, gate };
     Ok((schema, Access::Grid(Arc::new(file))))
 }
 
@@ -101,11 +102,13 @@ fn decompressed_bytes(bytes: &[u8], block: &Block) -> Result<usize, ArrowError> 
     let (head, body) = bytes.split_at_checked(body_start).ok_or_else(|| damaged("a block has no head"))?;
     let message = message(head)?;
     let batch = message.header_as_record_batch();
-    let batch = batch.or_else(|| message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data()));
+    let batch =
+        batch.or_else(|| message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data()));
     let compressed = batch.filter(|batch| batch.compression().is_some());
     let told = |buffer: &arrow_ipc::Buffer| -> usize {
         let start = usize::try_from(buffer.offset()).unwrap_or(usize::MAX);
-        let size = body.get(start..).and_then(|rest| rest.first_chunk::<8>()).map(|size| i64::from_le_bytes(*size));
+        let size =
+            body.get(start..).and_then(|rest| rest.first_chunk::<8>()).map(|size| i64::from_le_bytes(*size));
         let is_empty = buffer.length() == 0;
         size.filter(|_| !is_empty).and_then(|size| usize::try_from(size).ok()).unwrap_or(0)
     };

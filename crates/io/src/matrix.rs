@@ -38,8 +38,8 @@ pub fn matrix(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Matrix> {
 
 /// Reads a square matrix whose rows and columns stand for the same features, and picks some of them.
 ///
-/// A first column of names must say the same as the header, in the same order. The options select among the columns of
-/// the file.
+/// A first column of names must say the same as the header, in the same order. The options select among the
+/// columns of the file.
 ///
 /// # Errors
 /// As [`matrix`]; when it is not square or names of rows and columns differ.
@@ -90,9 +90,8 @@ fn read(path: &Path, options: &ReadOptions, spare: usize) -> Result<Matrix> {
 
 /// The first column, when it holds text; text elsewhere has no place in a matrix.
 fn label_column(schema: &Schema) -> Result<Option<IdColumn>> {
-    let is_label = |c: &CarriedColumn| {
-        schema.columns.first() == Some(&c.name) || c.because == CarriedBecause::Index
-    };
+    let is_label =
+        |c: &CarriedColumn| schema.columns.first() == Some(&c.name) || c.because == CarriedBecause::Index;
     let wrong = schema.carried.iter().find(|c| !is_label(c));
     if let Some(column) = wrong {
         let (path, column, what) = (schema.path.clone(), column.name.clone(), "text".into());

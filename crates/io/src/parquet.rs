@@ -27,7 +27,8 @@ use crate::positioned::{read_at, read_exact_at};
 use crate::reader::{Access, Chunks, open_regular};
 use crate::schema::{ReadOptions, Role, Schema, resolve};
 
-/// A file whose readers do not share a cursor, unlike those of `File` itself, and whose pages are of bounded size.
+/// A file whose readers do not share a cursor, unlike those of `File` itself, and whose pages are of bounded
+/// size.
 #[derive(Clone)]
 struct Input {
     file: Arc<File>,
@@ -39,7 +40,8 @@ struct Input {
 }
 
 impl Input {
-    /// Looks at the page that starts here, if one does: its decoder allocates what it promises, before it looks itself.
+    /// Looks at the page that starts here, if one does: its decoder allocates what it promises, before it
+    /// looks itself.
     fn check_page(&self, start: u64) -> ParquetResult<()> {
         let mut head = [0; PAGE_HEAD];
         let found = read_at(&self.file, &mut head, start)?;
@@ -53,11 +55,12 @@ impl Input {
     }
 }
 
-/// The longest beginning of a page's header that tells its sizes: three numbers of up to five bytes behind their types.
+/// The longest beginning of a page's header that tells its sizes: three numbers of up to five bytes behind
+/// their types.
 const PAGE_HEAD: usize = 18;
 
-/// What a page takes, compressed and not, from the beginning of its header: its type, its size and its size in the file,
-/// in Thrift's compact encoding.
+/// What a page takes, compressed and not, from the beginning of its header: its type, its size and its size
+/// in the file, in Thrift's compact encoding.
 fn page_bytes(mut head: &[u8]) -> Option<usize> {
     /// The next field, a number of 32 bits.
     const NEXT_I32: u8 = 0x15;
@@ -209,7 +212,8 @@ pub(crate) fn open(path: &Path, options: &ReadOptions) -> Result<(Arc<Schema>, A
     Ok((schema, Access::Grid(Arc::new(file))))
 }
 
-/// What a decoder holds of the columns that are read: as a rule a page of each, and a dictionary where there is one.
+/// What a decoder holds of the columns that are read: as a rule a page of each, and a dictionary where there
+/// is one.
 fn decoder_bytes(metadata: &ArrowReaderMetadata, roles: &[Role]) -> usize {
     const PAGE: usize = 1 << 20;
     let of_column = |column: &ColumnChunkMetaData| {

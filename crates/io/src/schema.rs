@@ -16,8 +16,8 @@ pub struct ReadOptions {
     /// Exactly these features in this order, as a model needs them; other columns of numbers are left out. Columns
     /// without names are taken by position, and there must be as many as features.
     pub features: Option<Vec<String>>,
-    /// The features have no names of their own: where no columns are called so, columns of numbers are taken by
-    /// position, and there must be as many.
+    /// The features have no names of their own: where no columns are called so, columns of numbers are taken
+    /// by position, and there must be as many.
     pub nameless: bool,
     /// Whether the first line of a text is a header; guessed if nobody says.
     pub header: Option<bool>,
@@ -33,8 +33,9 @@ pub struct ReadOptions {
     pub weights: Option<String>,
     /// Size of a chunk, in bytes of text or of decoded cells. The grid of a file depends on it and on nothing else.
     pub chunk_bytes: usize,
-    /// Most bytes of a row of text. Other parts that must be in memory at once, such as the pages of Parquet or a record
-    /// batch of Arrow, may take up to [`ReadOptions::PIECES`] times as many; what is larger is refused.
+    /// Most bytes of a row of text. Other parts that must be in memory at once, such as the pages of Parquet
+    /// or a record batch of Arrow, may take up to [`ReadOptions::PIECES`] times as many; what is larger is
+    /// refused.
     pub piece_bytes: usize,
 }
 
@@ -337,7 +338,8 @@ impl Plan {
         }
     }
 
-    /// The columns in their order, when there are as many as a model's features; of columns with names those of numbers.
+    /// The columns in their order, when there are as many as a model's features; of columns with names those
+    /// of numbers.
     fn by_position(
         &self,
         path: &Path,

@@ -6,9 +6,7 @@ use covary::data::{Chunk, RowSource};
 use covary::linalg::Mat;
 use covary::persist::SavedModel;
 use covary_io::arrow_array::{ArrayRef, StringArray};
-use covary_io::{
-    Batch, CarriedColumn, Reader, Schema, TripleColumns, TripleOptions, Triples, open, triples,
-};
+use covary_io::{Batch, CarriedColumn, Reader, Schema, TripleColumns, TripleOptions, Triples, open, triples};
 use rayon::prelude::*;
 
 use crate::args::Question;

@@ -1,4 +1,5 @@
-//! First lines and names: what is guessed is said, what is missing is matched by position, what is harmful is escaped.
+//! First lines and names: what is guessed is said, what is missing is matched by position, what is harmful is
+//! escaped.
 
 use crate::support::{Place, check_failure, stderr};
 
@@ -26,7 +27,10 @@ fn a_guess_about_the_first_line_is_said_with_the_way_out() {
 fn every_command_that_reads_text_takes_the_header_and_says_its_guess() {
     let place = Place::new();
     place.write("s.csv", SPECTRA);
-    place.ok(&["fit", "s.csv", "-q", "1", "-o", "m.covary", "--quiet"]);
+    // A model whose names the first line has would settle it.
+    place.ok(&["fit", "s.csv", "-q", "1", "-o", "named.covary", "--quiet"]);
+    assert_eq!(stderr(&place.run(&["score", "named.covary", "s.csv"])), "");
+    place.ok(&["fit", "s.csv", "-q", "1", "--header", "no", "-o", "m.covary", "--quiet"]);
     for line in [
         "transform m.covary s.csv",
         "reconstruct m.covary s.csv",

@@ -363,7 +363,8 @@ fn the_index_of_a_frame_is_carried_and_not_modelled() {
         assert_eq!(schema.carried[0].name, "__index_level_0__");
         assert_eq!(schema.carried[0].because, CarriedBecause::Index);
         // Who asks for it gets it.
-        let asked = ReadOptions { columns: Some(Selection::parse("__index_level_0__,a").unwrap()), ..small(1000) };
+        let asked =
+            ReadOptions { columns: Some(Selection::parse("__index_level_0__,a").unwrap()), ..small(1000) };
         assert_eq!(load(&path, &asked).unwrap()[1], [Some(9.0), Some(2.5)]);
     }
     for note in NO_INDEX {

@@ -9,7 +9,8 @@ fn square(text: &str, columns: Option<&str>, drop: Option<&str>) -> Result<Matri
     let path = dir.path().join("m.csv");
     fs::write(&path, text).unwrap();
     let selection = |text: Option<&str>| text.map(|text| Selection::parse(text).unwrap());
-    let options = ReadOptions { columns: selection(columns), drop: selection(drop), ..ReadOptions::default() };
+    let options =
+        ReadOptions { columns: selection(columns), drop: selection(drop), ..ReadOptions::default() };
     square_matrix(&path, &options)
 }
 

@@ -53,7 +53,10 @@ fn more_columns_than_fit_are_refused_before_they_are_named() {
     let most = ReadOptions::PIECES * PIECE / 1024;
     let line = |columns: usize| vec!["1"; columns].join(",");
     for error in complaints(&format!("{}\n{}\n", line(most + 1), line(most + 1))) {
-        assert!(matches!(error, Error::Wide { found, most: m, .. } if (found, m) == (most + 1, most)), "{error}");
+        assert!(
+            matches!(error, Error::Wide { found, most: m, .. } if (found, m) == (most + 1, most)),
+            "{error}"
+        );
     }
     let folder = Folder::new();
     let path = folder.file("t.csv", format!("{}\n{}\n", line(most), line(most)));
@@ -100,7 +103,10 @@ fn a_page_of_parquet_that_is_too_large_is_refused() {
         folder.file("t.parquet", writer.into_inner().unwrap())
     };
     let error = failure(load(&pages(1 << 30), &limited(1000)));
-    assert!(matches!(error, Error::LargePart { needed, most, .. } if needed > rows * 8 && most == 1 << 20), "{error}");
+    assert!(
+        matches!(error, Error::LargePart { needed, most, .. } if needed > rows * 8 && most == 1 << 20),
+        "{error}"
+    );
     assert!(error.to_string().contains("page") && error.to_string().contains("raise the limit"), "{error}");
     assert_eq!(load(&pages(1 << 16), &limited(1 << 16)).unwrap().len(), rows);
 }
@@ -120,4 +126,20 @@ fn a_record_batch_of_arrow_that_is_too_large_is_refused() {
         assert!(error.to_string().contains("record batch"), "{error}");
         assert_eq!(load(&file(1 << 14, compression), &limited(1000)).unwrap().len(), 1 << 14);
     }
+}
+
+#[test]
+fn a_long_window_of_zstd_is_refused() {
+    use std::io::Write;
+    let folder = Folder::new();
+    let text = "a,b\n".to_owned() + &"1.5,2\n".repeat(1 << 20);
+    let compress = |window: u32| {
+        let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
+        encoder.window_log(window).unwrap();
+        encoder.write_all(text.as_bytes()).unwrap();
+        folder.file("t.csv.zst", encoder.finish().unwrap())
+    };
+    let error = failure(load(&compress(22), &limited(1000)));
+    assert!(matches!(&error, Error::Unsupported { what, .. } if what.contains("raise the limit")), "{error}");
+    assert_eq!(load(&compress(20), &limited(1 << 16)).unwrap().len(), 1 << 20);
 }
