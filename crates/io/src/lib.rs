@@ -25,6 +25,7 @@ mod matrix;
 mod npy;
 mod pairs;
 mod parquet;
+mod parquet_input;
 mod positioned;
 mod reader;
 mod schema;
