@@ -1,5 +1,5 @@
 # Everything a stranger needs: cargo and pip fetch what the project uses; Rust and Python 3.10 or newer have to be there.
-.PHONY: help demo test lint docs python bench compare large install clean
+.PHONY: help demo test soak lint docs python bench compare large install clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -16,6 +16,9 @@ test: lint ## formatting, lints, all tests, examples in the docs, docs without w
 	cargo test --workspace --all-features
 	$(MAKE) docs
 	$(MAKE) python
+
+soak: ## the tests whose name has soak, each tried many times: thousands of damaged tables, hundreds of kills
+	COVARY_SOAK=1 cargo test --workspace --all-features soak
 
 lint: ## formatting and lints
 	cargo fmt --all --check

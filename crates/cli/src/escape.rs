@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-/// One line, with everything escaped that would move the cursor, change colours or turn the direction of text.
+/// One line, with everything escaped that would move the cursor, change colours or turn the direction of
+/// text.
 pub(crate) fn line(text: &str) -> Cow<'_, str> {
     escaped(text, is_unsafe)
 }

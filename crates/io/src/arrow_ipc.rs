@@ -61,8 +61,8 @@ pub(crate) fn open(path: &Path, options: &ReadOptions) -> Result<(Arc<Schema>, A
     let largest = blocks.iter().map(|(block, _)| block_bytes(block)).max().unwrap_or(0);
     check_size(path, largest, most)?;
     let gate = Gate::new(options.part_bytes(), largest.saturating_mul(COPIES));
-    let (path, schema_) = (path.into(), Arc::clone(&schema));
-    let file = ArrowFile { path, file, schema: schema_, blocks, projected, most, gate };
+    let path = path.into();
+    let file = ArrowFile { path, file, schema: Arc::clone(&schema), blocks, projected, most, gate };
     Ok((schema, Access::Grid(Arc::new(file))))
 }
 

@@ -17,6 +17,8 @@ pub enum HeaderSign {
     Far,
     /// It has numbers above columns of text.
     AboveText,
+    /// It has a name above a column of numbers too.
+    BesideName,
 }
 
 impl HeaderSign {
@@ -28,6 +30,7 @@ impl HeaderSign {
             Self::Even => "are evenly spaced where those below are not",
             Self::Far => "lie far from those below",
             Self::AboveText => "stand above columns of text",
+            Self::BesideName => "stand beside a name above numbers",
         }
     }
 }
@@ -37,7 +40,8 @@ impl HeaderSign {
 /// As text it is one sentence without an end, to which a surface adds what to do when the guess is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeaderGuess {
-    /// Whether the line was taken as the header; otherwise it is the first row, and the columns are called x1, x2, ….
+    /// Whether the line was taken as the header; otherwise it is the first row, and the columns are called
+    /// x1, x2, ….
     pub header: bool,
     /// What speaks for a header.
     pub signs: Vec<HeaderSign>,

@@ -26,6 +26,7 @@ mod memory;
 mod npy;
 mod pairs;
 mod parquet;
+mod parquet_input;
 mod positioned;
 mod reader;
 mod schema;

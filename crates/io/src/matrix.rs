@@ -38,8 +38,8 @@ pub fn matrix(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Matrix> {
 
 /// Reads a square matrix whose rows and columns stand for the same features, and picks some of them.
 ///
-/// A first column of names must say the same as the header, in the same order. The options select among the columns of
-/// the file.
+/// A first column of names must say the same as the header, in the same order. The options select among the
+/// columns of the file.
 ///
 /// # Errors
 /// As [`matrix`]; when it is not square or names of rows and columns differ.

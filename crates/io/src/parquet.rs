@@ -1,11 +1,9 @@
 //! Parquet as a grid: row groups cut into pieces of bounded size, only the columns that are needed.
 
 use std::collections::VecDeque;
-use std::fs::File;
-use std::io::{BufReader, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ::parquet::arrow::ProjectionMask;
 use ::parquet::arrow::arrow_reader::{
@@ -14,106 +12,16 @@ use ::parquet::arrow::arrow_reader::{
 };
 use ::parquet::errors::{ParquetError, Result as ParquetResult};
 use ::parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
-use ::parquet::file::reader::{ChunkReader, Length};
 use arrow_array::RecordBatch;
 use arrow_select::concat::concat_batches;
-use bytes::Bytes;
 
 use crate::arrow_columns::{Gate, Projection, columns, guard};
 use crate::batch::Batch;
 use crate::error::{Error, Result};
 use crate::format::Format;
-use crate::positioned::{read_at, read_exact_at};
+use crate::parquet_input::Input;
 use crate::reader::{Access, Chunks, open_regular};
 use crate::schema::{ReadOptions, Role, Schema, resolve};
-
-/// A file whose readers do not share a cursor, unlike those of `File` itself, and whose pages are of bounded size.
-#[derive(Clone)]
-struct Input {
-    file: Arc<File>,
-    length: u64,
-    /// Most bytes of a page.
-    page_bytes: usize,
-    /// The first page that is larger, if one was met.
-    large_page: Arc<OnceLock<usize>>,
-}
-
-impl Input {
-    /// Looks at the page that starts here, if one does: its decoder allocates what it promises, before it looks itself.
-    fn check_page(&self, start: u64) -> ParquetResult<()> {
-        let mut head = [0; PAGE_HEAD];
-        let found = read_at(&self.file, &mut head, start)?;
-        match page_bytes(&head[..found]) {
-            Some(needed) if needed > self.page_bytes => {
-                self.large_page.get_or_init(|| needed);
-                Err(ParquetError::General(format!("a page of {needed} bytes")))
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-/// The longest beginning of a page's header that tells its sizes: three numbers of up to five bytes behind their types.
-const PAGE_HEAD: usize = 18;
-
-/// What a page takes, compressed and not, from the beginning of its header: its type, its size and its size in the file,
-/// in Thrift's compact encoding.
-fn page_bytes(mut head: &[u8]) -> Option<usize> {
-    /// The next field, a number of 32 bits.
-    const NEXT_I32: u8 = 0x15;
-    let mut sizes = [0; 3];
-    for size in &mut sizes {
-        let mut value: u64 = 0;
-        let (first, rest) = head.split_first()?;
-        if *first != NEXT_I32 {
-            return None;
-        }
-        let length = rest.iter().position(|byte| byte & 0x80 == 0)? + 1;
-        for (i, byte) in rest.get(..length)?.iter().take(5).enumerate() {
-            value |= u64::from(byte & 0x7f) << (7 * i);
-        }
-        // Zigzag: even numbers are positive.
-        *size = usize::try_from(value >> 1).ok().filter(|_| value & 1 == 0)?;
-        head = &rest[length..];
-    }
-    Some(sizes[1] + sizes[2])
-}
-
-/// Reads on from a position.
-struct At {
-    file: Arc<File>,
-    offset: u64,
-}
-
-impl Read for At {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let n = read_at(&self.file, buffer, self.offset)?;
-        self.offset += n as u64;
-        Ok(n)
-    }
-}
-
-impl Length for Input {
-    fn len(&self) -> u64 {
-        self.length
-    }
-}
-
-impl ChunkReader for Input {
-    type T = BufReader<At>;
-
-    fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
-        self.check_page(start)?;
-        Ok(BufReader::with_capacity(4096, At { file: Arc::clone(&self.file), offset: start }))
-    }
-
-    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
-        if start.checked_add(length as u64).is_none_or(|end| end > self.length) {
-            return Err(ParquetError::EOF(format!("{length} bytes promised at {start} are not there")));
-        }
-        Ok(read_exact_at(&self.file, start, length)?.into())
-    }
-}
 
 /// A row group and where it begins.
 struct Group {
@@ -186,7 +94,7 @@ struct ParquetFile {
 pub(crate) fn open(path: &Path, options: &ReadOptions) -> Result<(Arc<Schema>, Access)> {
     let (file, length) = open_regular(path, Format::Parquet)?;
     let most = options.part_bytes();
-    let mut input = Input { file: Arc::new(file), length, page_bytes: most, large_page: Arc::default() };
+    let mut input = Input::new(file, length, most);
     let metadata = guard(path, "Parquet", || ArrowReaderMetadata::load(&input, ArrowReaderOptions::new()))?;
     let (schema, roles) = resolve(path, Format::Parquet, true, &columns(metadata.schema()), options)?;
     let cell = if schema.single_precision { 4 } else { 8 };
@@ -209,7 +117,8 @@ pub(crate) fn open(path: &Path, options: &ReadOptions) -> Result<(Arc<Schema>, A
     Ok((schema, Access::Grid(Arc::new(file))))
 }
 
-/// What a decoder holds of the columns that are read: as a rule a page of each, and a dictionary where there is one.
+/// What a decoder holds of the columns that are read: as a rule a page of each, and a dictionary where there
+/// is one.
 fn decoder_bytes(metadata: &ArrowReaderMetadata, roles: &[Role]) -> usize {
     const PAGE: usize = 1 << 20;
     let of_column = |column: &ColumnChunkMetaData| {
@@ -287,21 +196,6 @@ impl ParquetFile {
     }
 }
 
-impl ParquetFile {
-    /// A page that is too large is not the fault of the file.
-    fn in_words(&self, error: Error) -> Error {
-        match self.input.large_page.get() {
-            Some(needed) => Error::LargePart {
-                path: self.path.clone(),
-                part: "a page of a column",
-                needed: *needed,
-                most: self.input.page_bytes,
-            },
-            None => error,
-        }
-    }
-}
-
 impl Chunks for ParquetFile {
     fn n_chunks(&self) -> usize {
         self.pieces.count
@@ -314,7 +208,7 @@ impl Chunks for ParquetFile {
     fn read(&self, index: usize, carried: bool) -> Result<Batch> {
         let piece = &self.pieces.get(index);
         let decoded = self.gate.pass(|| guard(&self.path, "Parquet", || self.decode(piece, carried)));
-        let batch = decoded.map_err(|error| self.in_words(error))?;
+        let batch = decoded.map_err(|error| self.input.in_words(&self.path, error))?;
         if batch.num_rows() != piece.rows.len() {
             return Err(Error::Changed { path: self.path.clone() });
         }

@@ -16,8 +16,8 @@ pub struct ReadOptions {
     /// Exactly these features in this order, as a model needs them; other columns of numbers are left out. Columns
     /// without names are taken by position, and there must be as many as features.
     pub features: Option<Vec<String>>,
-    /// The features have no names of their own: where no columns are called so, columns of numbers are taken by
-    /// position, and there must be as many.
+    /// The features have no names of their own: where no columns are called so, columns of numbers are taken
+    /// by position, and there must be as many.
     pub nameless: bool,
     /// Whether the first line of a text is a header; guessed if nobody says.
     pub header: Option<bool>,
@@ -33,8 +33,9 @@ pub struct ReadOptions {
     pub weights: Option<String>,
     /// Size of a chunk, in bytes of text or of decoded cells. The grid of a file depends on it and on nothing else.
     pub chunk_bytes: usize,
-    /// Most bytes of a row of text. Other parts that must be in memory at once, such as the pages of Parquet or a record
-    /// batch of Arrow, may take up to [`ReadOptions::PIECES`] times as many; what is larger is refused.
+    /// Most bytes of a row of text. Other parts that must be in memory at once, such as the pages of Parquet
+    /// or a record batch of Arrow, may take up to [`ReadOptions::PIECES`] times as many; what is larger is
+    /// refused.
     pub piece_bytes: usize,
 }
 
@@ -305,38 +306,40 @@ impl Plan {
         features: &[String],
         nameless: bool,
     ) -> Result<Self> {
-        let wanted = match named {
-            true => self.by_name(path, columns, features),
-            false => Ok(None),
-        };
-        match wanted {
-            Ok(Some(wanted)) => Ok(Self { wanted: Some(wanted), ..self }),
-            Err(error) if !nameless => Err(error),
-            _ => {
-                let wanted = Some(self.by_position(path, named, columns, features.len())?);
-                Ok(Self { wanted, by_position: true, ..self })
-            }
-        }
-    }
-
-    /// The columns that a model's features are called after.
-    fn by_name(&self, path: &Path, columns: &[Column], features: &[String]) -> Result<Option<Vec<usize>>> {
         let index: HashMap<&str, usize> =
             columns.iter().enumerate().map(|(i, column)| (column.name.as_str(), i)).collect();
-        let find = |f: &String| index.get(f.as_str()).copied();
-        let missing: Vec<&str> = features.iter().filter(|f| find(f).is_none()).map(String::as_str).collect();
+        let found: Vec<Option<usize>> = features.iter().map(|f| index.get(f.as_str()).copied()).collect();
+        let by_position = !named || (nameless && found.iter().all(Option::is_none));
+        let wanted = match by_position {
+            true => self.by_position(path, named, columns, features.len())?,
+            false => self.by_name(path, columns, features, &found)?,
+        };
+        Ok(Self { wanted: Some(wanted), by_position, ..self })
+    }
+
+    /// The columns that a model's features are called after, if all were found and are free.
+    fn by_name(
+        &self,
+        path: &Path,
+        columns: &[Column],
+        features: &[String],
+        found: &[Option<usize>],
+    ) -> Result<Vec<usize>> {
+        let missing: Vec<&str> =
+            features.iter().zip(found).filter(|(_, i)| i.is_none()).map(|(f, _)| f.as_str()).collect();
         if !missing.is_empty() {
             let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
             return Err(select::missing(path, &names, &missing));
         }
-        let found: Vec<usize> = features.iter().filter_map(find).collect();
+        let found: Vec<usize> = found.iter().copied().flatten().collect();
         match found.iter().find(|&&i| !self.is_free(i)) {
             Some(&i) => Err(Error::FeatureTaken { path: path.into(), column: columns[i].name.clone() }),
-            None => Ok(Some(found)),
+            None => Ok(found),
         }
     }
 
-    /// The columns in their order, when there are as many as a model's features; of columns with names those of numbers.
+    /// The columns in their order, when there are as many as a model's features; of columns with names those
+    /// of numbers.
     fn by_position(
         &self,
         path: &Path,

@@ -5,6 +5,7 @@ use std::path::Path;
 use covary::model::LinearGaussian;
 use covary::rotate::Rotate;
 use covary::{BayesMethod, Components, FactorSolver, Solver};
+use covary_io::shown;
 
 use super::Asked;
 use super::factor::{RotationName, kaiser};
@@ -266,5 +267,7 @@ fn explain_components(
 }
 
 fn share_because(share: f64) -> String {
-    format!("the fewest that explain {} % of the variance", 100.0 * share)
+    // As it was typed: 0.29 is 29 %, not 28.999999999999996 %.
+    let percent = format!("{:.12e}", 100.0 * share).parse().unwrap_or(100.0 * share);
+    format!("the fewest that explain {} % of the variance", shown(percent))
 }

@@ -28,7 +28,7 @@ use crate::summary::{Facts, json};
 /// Fits, writes and tells.
 pub(crate) fn run(args: &Fit) -> Result<Code> {
     let started = Instant::now();
-    let target = args.output.as_ref().map(NewFile::create).transpose()?; // apart from the inputs, as was checked
+    let target = args.output.as_ref().map(NewFile::create).transpose()?;
     let Fitted { args, saved, schema } = &fit(args)?;
     if let Some(target) = target {
         target.write(&saved.to_bytes()?)?;

@@ -10,10 +10,11 @@ use crate::args;
 
 /// Fill the holes of a table, predict named cells, or say how well that goes
 ///
-/// Each hole becomes what the model expects, given the other cells of its row; observed cells stay as they are, text and
-/// id columns are carried along. With --holdout nothing is filled: a share of the observed cells is hidden, predicted
-/// from the others and compared. Given DATA alone, a model is fitted to what is not hidden, which is the honest way; a
-/// MODEL that has seen the hidden cells is judged too kindly.
+/// Each missing value becomes what the model expects, given the other cells of its row; observed cells stay
+/// as they are, and columns that the model does not have are carried along. With --holdout nothing is filled:
+/// a share of the observed cells is hidden, predicted from the others and compared. Given DATA alone, a model
+/// is fitted to what is not hidden, which is the honest way; a MODEL that has seen the hidden cells is judged
+/// too kindly.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "covary impute MODEL DATA [-o OUT] [--std | --draws N]\n       \

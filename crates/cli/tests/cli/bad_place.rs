@@ -73,3 +73,52 @@ fn a_limit_on_the_size_of_files_leaves_nothing_behind() {
     assert_eq!(place.read("old.covary"), b"old");
     assert_eq!(place.files().len(), before.len() + 2, "{:?}", place.files());
 }
+
+#[test]
+fn an_input_is_not_replaced_by_the_output() {
+    let place = Place::with_model();
+    symlink("cross.csv", place.path("link.csv")).unwrap();
+    fs::hard_link(place.path("cross.csv"), place.path("hard.csv")).unwrap();
+    place.ok(&["moments", "cross.csv", "-o", "m.moments", "--quiet"]);
+    let before: Vec<_> = place.files().iter().map(|name| (name.clone(), place.read(name))).collect();
+    for line in [
+        "transform cross.covary cross.csv -o cross.csv",
+        "transform cross.covary cross.csv -o ./link.csv",
+        "transform cross.covary link.csv -o cross.csv",
+        "score cross.covary cross.csv -o hard.csv",
+        "reconstruct cross.covary cross.csv -o cross.csv",
+        "impute cross.covary cross.csv --draws 2 -o cross.csv",
+        "merge m.moments m.moments -o m.moments",
+        "rotate cross.covary --method varimax -o cross.covary",
+        "fit cross.csv -q 1 --start cross.covary -o cross.covary",
+    ] {
+        let args: Vec<&str> = line.split(' ').collect();
+        place.fails(&args, 2, &["would be replaced", "another name"]);
+    }
+    let output = place.shell("covary transform cross.covary - -o cross.csv < cross.csv");
+    check_failure(&["-"], &output, 2, &["standard input", "would be replaced"]);
+    let after: Vec<_> = place.files().iter().map(|name| (name.clone(), place.read(name))).collect();
+    assert!(before == after, "every file is as it was");
+}
+
+#[test]
+fn a_pipe_where_a_file_is_needed() {
+    let place = Place::new();
+    let output = place.shell("mkfifo p.npy; covary fit p.npy");
+    check_failure(&["fit"], &output, 5, &["'p.npy'", "not a regular file"]);
+}
+
+#[test]
+fn parts_that_do_not_fit_in_the_limit_are_refused() {
+    use std::io::Write;
+    let place = Place::new();
+    let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gz.write_all(b"a").unwrap();
+    gz.write_all(",1".repeat(5_000_000).as_bytes()).unwrap();
+    place.write("bomb.csv.gz", gz.finish().unwrap());
+    // Less than a fifth of what 5 million columns would take, and far more than 16M.
+    let output = place.shell("ulimit -v 400000; covary fit bomb.csv.gz -q 1 --memory 16M --threads 2");
+    check_failure(&["fit"], &output, 3, &["'bomb.csv.gz'", "line 1", "512 KiB", "raise the limit"]);
+    place.write("open.csv", format!("a,b\n1,2\n3,\"{}", "4,5\n".repeat(1 << 20)));
+    place.fails(&["fit", "open.csv", "-q", "1", "--memory", "16M"], 3, &["quote", "raise the limit"]);
+}

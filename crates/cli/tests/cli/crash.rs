@@ -5,9 +5,7 @@ use std::process::Child;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::support::{Place, noise, rows, table_of};
-
-const KILLS: usize = 300;
+use crate::support::{Place, noise, rows, soak, table_of};
 
 /// Starts to write the model of one of two tables over the same file.
 fn start(place: &Place, which: usize) -> Child {
@@ -18,7 +16,8 @@ fn start(place: &Place, which: usize) -> Child {
 }
 
 #[test]
-fn three_hundred_kills_leave_only_whole_models() {
+fn soak_kills_leave_only_whole_models() {
+    let kills = soak(20, 300);
     let place = Place::new();
     table_of(&place, "a.npy", &rows(25, 800, 1));
     table_of(&place, "b.npy", &rows(25, 800, 2));
@@ -33,8 +32,8 @@ fn three_hundred_kills_leave_only_whole_models() {
     }
     let mut draw = noise(7);
     let mut killed = 0;
-    for attempt in 0..4 * KILLS {
-        if killed == KILLS {
+    for attempt in 0..4 * kills {
+        if killed == kills {
             return;
         }
         if attempt % 3 == 0 {

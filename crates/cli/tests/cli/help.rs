@@ -110,7 +110,7 @@ fn the_documented_keys_of_factors_are_the_keys() {
 fn usage_errors_exit_with_2() {
     let place = Place::new();
     place.write("x.csv", "a,b\n1,2\n3,5\n4,4\n");
-    let cases: [&[&str]; 10] = [
+    let cases: [&[&str]; 12] = [
         &[],
         &["fly"],
         &["fit"],
@@ -120,6 +120,8 @@ fn usage_errors_exit_with_2() {
         &["fit", "x.csv", "--model", "mixture"],
         &["fit", "x.csv", "--memory", "lots"],
         &["fit", "x.csv", "--threads", "0"],
+        &["fit", "x.csv", "--threads", "4000"],
+        &["fit", "x.csv", "--header", "maybe"],
         &["sample", "m.covary"],
     ];
     for args in cases {

@@ -40,9 +40,9 @@ fn observed_cells_and_carried_columns_are_as_they_were() {
     place.write("t.csv", "day,x1,note,x2,x3,x4,x5,n\n7,5.25,a,,5,4.75,5.5,9\n8,NA,\"b, c\",null,NaN,,,9\n");
     let text = place.ok(&["impute", "m.covary", "t.csv", "--id", "day"]);
     let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines[0], "day,note,x1,x2,x3,x4,x5");
-    assert!(lines[1].starts_with("7,a,5.25,") && lines[1].ends_with(",5,4.75,5.5"), "{text}");
-    assert!(lines[2].starts_with("8,\"b, c\","), "{text}");
+    assert_eq!(lines[0], "day,note,n,x1,x2,x3,x4,x5");
+    assert!(lines[1].starts_with("7,a,9,5.25,") && lines[1].ends_with(",5,4.75,5.5"), "{text}");
+    assert!(lines[2].starts_with("8,\"b, c\",9,"), "{text}");
 }
 
 #[test]
@@ -216,4 +216,20 @@ fn other_questions_take_holes() {
     place.write("empty.csv", "a,b,c\n,,\n");
     let (_, scores) = csv(&place.ok(&["score", "cross.covary", "empty.csv"]));
     assert!(scores[0][0].abs() < 1e-12, "{}", scores[0][0]);
+}
+
+#[test]
+fn columns_that_the_model_does_not_have_go_along() {
+    let place = Place::with_model();
+    place.write("more.csv", "n,t,a,extra,b,c\n7,x,1,1.50,,3\n8,y,,,1,1\n");
+    let text = place.ok(&["impute", "cross.covary", "more.csv"]);
+    // Means of the other cells are 0, and loadings of 'b' and 'c' too.
+    assert_eq!(text, "n,t,extra,a,b,c\n7,x,1.50,1,0,3\n8,y,,0,1,1\n");
+    let text = place.ok(&["impute", "cross.covary", "more.csv", "--drop", "extra", "--draws", "1"]);
+    assert!(text.starts_with("draw,n,t,a,b,c\n1,7,x,1,"), "{text}");
+    place.ok(&["impute", "cross.covary", "more.csv", "-o", "whole.parquet"]);
+    let text = place.ok(&["impute", "cross.covary", "whole.parquet"]);
+    assert!(text.starts_with("n,t,extra,a,b,c\n"), "{text}");
+    // Other answers are about the model's features alone.
+    assert!(place.ok(&["reconstruct", "cross.covary", "more.csv"]).starts_with("t,a,b,c\n"));
 }

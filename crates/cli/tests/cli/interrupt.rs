@@ -27,6 +27,25 @@ fn while_rows_are_awaited_nothing_is_written() {
 }
 
 #[test]
+fn rows_that_went_to_standard_output_are_not_denied() {
+    use std::io::Read;
+    let place = Place::with_model();
+    let mut command = place.command();
+    command.args(["sample", "cross.covary", "-n", "1000000000"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut seen = vec![0; 1 << 20];
+    child.stdout.as_mut().unwrap().read_exact(&mut seen).unwrap();
+    signal(&child, "INT");
+    // It may be writing to a pipe that nobody empties.
+    let mut rest = child.stdout.take().unwrap();
+    let emptied = std::thread::spawn(move || std::io::copy(&mut rest, &mut std::io::sink()));
+    assert_eq!(wait_for_end(&mut child).code(), Some(130));
+    emptied.join().unwrap().unwrap();
+    let told = crate::support::stderr(&child.wait_with_output().unwrap());
+    assert!(told.contains("only a part") && !told.contains("nothing"), "{told}");
+}
+
+#[test]
 fn a_usable_model_is_written_and_marked() {
     let place = Place::new();
     let mut draw = noise(8);

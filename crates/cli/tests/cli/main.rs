@@ -17,6 +17,7 @@ mod holes;
 mod impute;
 mod interrupt;
 mod moments;
+mod names;
 mod reproducible;
 mod rotate;
 mod select;

@@ -215,3 +215,15 @@ fn auto_finds_factors_by_parallel_analysis() {
         "{told}"
     );
 }
+
+#[test]
+fn what_is_empty_is_left_out_when_asked() {
+    let place = Place::new();
+    let row = |i: usize| format!("{},{},{},\n", i * 7 % 11, i * 5 % 13, i * i % 17);
+    place.write("e.csv", "a,b,c,nothing\n".to_owned() + &(0..30).map(row).collect::<String>());
+    place.fails(&["select", "e.csv"], 3, &["'nothing'", "--drop-empty"]);
+    let output = place.run(&["select", "e.csv", "--drop-empty", "--json"]);
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(told["features"].as_u64(), Some(3));
+    assert!(crate::support::stderr(&output).contains("'nothing'"));
+}

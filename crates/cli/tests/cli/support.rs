@@ -274,3 +274,8 @@ pub(crate) fn wait_for_end(child: &mut Child) -> ExitStatus {
         sleep(Duration::from_millis(5));
     }
 }
+
+/// How often a property is tried: few times as a rule, many when `COVARY_SOAK` is set, as `make soak` does.
+pub(crate) fn soak(small: usize, large: usize) -> usize {
+    if std::env::var_os("COVARY_SOAK").is_some() { large } else { small }
+}

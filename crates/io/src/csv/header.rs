@@ -11,8 +11,8 @@ const ENOUGH: usize = 2;
 /// Numbers from which their order tells something, and even spaces between them.
 const ORDERED: usize = 3;
 const EVEN: usize = 4;
-/// Rows from which a range tells something.
-const RANGE_ROWS: usize = 3;
+/// Rows from which it tells something that they are all otherwise.
+const FEW_ROWS: usize = 3;
 /// Words for a missing value that are read as text, so that they are told; no column is called so.
 const MARKS: [&[u8]; 8] = [b"?", b"-", b".", b"n/a", b"#n/a", b"none", b"nil", b"missing"];
 
@@ -39,15 +39,19 @@ pub(super) type Records<'a> = [Vec<Cow<'a, [u8]>>];
 
 /// Decides by what stands in the first line, `quoted` or not, and below it.
 ///
-/// A name above numbers is a header. A missing value among numbers is a row. Numbers above numbers are a row, unless at
-/// least two signs say that they are of another kind than those below: wavelengths or years above measurements.
+/// A name above numbers is a header. A missing value among numbers is a row. Numbers above numbers are a row,
+/// unless at least two signs say that they are of another kind than those below: wavelengths or years above
+/// measurements.
 pub(super) fn decide(first: &[Cow<'_, [u8]>], quoted: &[bool], below: &Records<'_>) -> Decision {
     let columns: Vec<Column> = (0..first.len()).map(|j| Column::of(j, first, quoted, below)).collect();
     let has = |cell: First| columns.iter().any(|c| c.first == cell);
     let text_above =
-        |numeric: bool| columns.iter().any(|c| c.first == First::Text && c.is_numeric() == numeric);
+        |numbers: bool| columns.iter().any(|c| c.first == First::Text && c.has_numbers() == numbers);
     let numbers: Vec<&Column> = columns.iter().filter(|c| c.is_number() && c.is_numeric()).collect();
-    if text_above(true) {
+    if text_above(true) && !numbers.is_empty() {
+        return Decision::said(true, vec![HeaderSign::BesideName]);
+    }
+    if text_above(true) || (below.is_empty() && has(First::Text)) {
         return Decision::obvious(true);
     }
     if numbers.is_empty() {
@@ -136,9 +140,14 @@ impl Column {
         matches!(self.first, First::Number(_))
     }
 
-    /// The same rule as for the kind of a column.
+    /// Whether most of what is below is numbers.
+    fn has_numbers(&self) -> bool {
+        self.texts < self.numbers
+    }
+
+    /// The same rule as for the kind of a column: one without any value is numeric too.
     fn is_numeric(&self) -> bool {
-        self.texts < self.numbers.max(1)
+        self.has_numbers() || self.texts == 0
     }
 
     fn value(&self) -> f64 {
@@ -149,7 +158,7 @@ impl Column {
     fn is_far(&self) -> bool {
         let (low, high) = self.range;
         let outside = (low - self.value()).max(self.value() - high);
-        self.numbers >= RANGE_ROWS && outside > high - low
+        self.numbers >= FEW_ROWS && outside > high - low
     }
 }
 
@@ -159,13 +168,15 @@ fn signs(columns: &[&Column], below: &Records<'_>) -> Vec<HeaderSign> {
     let decimals = columns.iter().filter(|c| 2 * c.wholes < c.numbers).count();
     let far = columns.iter().filter(|c| c.is_far()).count();
     let values: Vec<f64> = columns.iter().map(|c| c.value()).collect();
-    let rare = |holds: fn(&[f64]) -> bool| holds(&values) && is_rare(columns, below, holds);
+    let rare = |holds: fn(&[f64]) -> bool, rows| {
+        below.len() >= rows && holds(&values) && is_rare(columns, below, holds)
+    };
     let quoted = columns.iter().all(|c| c.quoted) && !below.is_empty();
     [
         (HeaderSign::Quoted, quoted),
         (HeaderSign::Whole, columns.iter().all(|c| c.whole) && half(decimals)),
-        (HeaderSign::Ordered, values.len() >= ORDERED && rare(is_ordered)),
-        (HeaderSign::Even, values.len() >= EVEN && rare(is_even)),
+        (HeaderSign::Ordered, values.len() >= ORDERED && rare(is_ordered, 1)),
+        (HeaderSign::Even, values.len() >= EVEN && rare(is_even, FEW_ROWS)),
         (HeaderSign::Far, 10 * far >= 9 * columns.len()),
     ]
     .into_iter()

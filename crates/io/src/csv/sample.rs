@@ -1,6 +1,7 @@
 //! The beginning of a text file: its header, and which columns hold numbers.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::io::Read;
 use std::path::Path;
 
@@ -42,7 +43,8 @@ pub(super) struct Head {
     pub(super) whole: bool,
 }
 
-/// Reads the beginning of a text, at least the header and one row if there are that many and they may be so long.
+/// Reads the beginning of a text, at least the header and one row if there are that many and they may be so
+/// long.
 pub(super) fn read_head(
     reader: &mut dyn Read,
     delimiter: u8,
@@ -73,6 +75,7 @@ pub(super) fn examine(path: &Path, head: &Head, delimiter: u8, options: &ReadOpt
     let (first, end) = first_record(path, head, (start, first_line), delimiter, options)?;
     let Decision { header: named, guess } = match options.header {
         Some(header) => Decision::obvious(header),
+        None if has_all(&first, options.features.as_deref()) => Decision::obvious(true),
         None => {
             let quoted = header::quoted_above(text, start, end, delimiter);
             header::decide(&first, &quoted, &below(head, end, delimiter))
@@ -92,6 +95,12 @@ pub(super) fn examine(path: &Path, head: &Head, delimiter: u8, options: &ReadOpt
     let columns = names.into_iter().zip(kinds(head, start, first.len(), delimiter));
     let columns = columns.map(|(name, kind)| Column::new(name, kind, DataType::Utf8)).collect();
     Ok(Sample { columns, named, guess, data_start: start, first_line })
+}
+
+/// Whether a line has the names of all features that a model needs.
+fn has_all(line: &[Cow<'_, [u8]>], features: Option<&[String]>) -> bool {
+    let cells: HashSet<&[u8]> = line.iter().map(|cell| cell.trim_ascii()).collect();
+    features.is_some_and(|features| features.iter().all(|name| cells.contains(name.as_bytes())))
 }
 
 /// Where the first line that is not blank starts, and its number.

@@ -24,7 +24,7 @@ pub(crate) fn open(
     compression: Compression,
     options: &ReadOptions,
 ) -> Result<(Arc<Schema>, Access)> {
-    let mut reader = decompressed(path, compression)?;
+    let mut reader = decompressed(path, compression, options)?;
     let mut head = sample::read_head(&mut reader, delimiter, options).map_err(trouble(path, format))?;
     let sample = sample::examine(path, &head, delimiter, options)?;
     let layout = Arc::new(layout(path, format, delimiter, &sample, options)?);
@@ -43,7 +43,11 @@ pub(crate) fn open(
     Ok((schema, Access::Stream(Box::new(TextFeed { layout, source: Source::Idle(cutter) }))))
 }
 
-fn decompressed(path: &Path, compression: Compression) -> Result<Box<dyn Read + Send>> {
+fn decompressed(
+    path: &Path,
+    compression: Compression,
+    options: &ReadOptions,
+) -> Result<Box<dyn Read + Send>> {
     if path.as_os_str() == "-" {
         return Ok(Box::new(std::io::stdin()));
     }
@@ -52,14 +56,31 @@ fn decompressed(path: &Path, compression: Compression) -> Result<Box<dyn Read + 
         Compression::None => Box::new(file),
         Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(file)),
         Compression::Zstd => {
-            Box::new(zstd::stream::read::Decoder::with_buffer(file).map_err(Error::open(path))?)
+            let mut decoder = zstd::stream::read::Decoder::with_buffer(file).map_err(Error::open(path))?;
+            decoder.window_log_max(window_log(options)).map_err(Error::open(path))?;
+            Box::new(decoder)
         }
     })
+}
+
+/// What zstd says to a window that is larger than allowed, and what is said about it.
+const TOO_LARGE: &str = "too much memory";
+const WINDOW: &str = "decompressing it takes more than the memory limit leaves; compress it anew without a long \
+    window (zstd --long, --ultra), or raise the limit";
+
+/// The largest window that zstd may look back through, as a power of two within what the format allows.
+fn window_log(options: &ReadOptions) -> u32 {
+    options.part_bytes().max(1).ilog2().clamp(10, 31)
 }
 
 /// What a failed read means: a decompressor's complaint is about the file, not about the disk.
 fn trouble(path: &Path, format: Format) -> impl Fn(std::io::Error) -> Error {
     move |source| match format {
+        Format::Delimited { compression: Compression::Zstd, .. }
+            if source.to_string().contains(TOO_LARGE) =>
+        {
+            Error::Unsupported { path: path.into(), what: WINDOW.into() }
+        }
         Format::Delimited { compression: Compression::Gzip | Compression::Zstd, .. }
             if source.raw_os_error().is_none() =>
         {

@@ -95,3 +95,16 @@ fn files_without_rows() {
         assert!(matches!(error, Error::NoRows { .. }), "{name}: {error}");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_cannot_be_read_at_many_places() {
+    let folder = Folder::new();
+    for name in ["t.parquet", "t.arrow", "t.npy"] {
+        let made = std::process::Command::new("mkfifo").arg(folder.path(name)).status().unwrap();
+        assert!(made.success());
+        let error = failure(open(folder.path(name), &small(1)));
+        assert!(matches!(error, Error::NotRegular { .. }), "{name}: {error}");
+        assert!(error.to_string().contains("not a regular file"), "{error}");
+    }
+}

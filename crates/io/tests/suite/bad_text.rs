@@ -162,7 +162,7 @@ fn selections_that_do_not_fit() {
 #[test]
 fn bad_weights_are_named() {
     let folder = Folder::new();
-    for (weight, shown) in [("-1", "-1"), ("", "NaN")] {
+    for (weight, shown) in [("-1", "-1"), ("", "NaN"), ("-1e-300", "-1e-300;")] {
         let path = folder.file("t.csv", format!("a,w\n1,1\n2,{weight}\n"));
         let options = ReadOptions { weights: Some("w".into()), ..small(4) };
         let error = failure(load(&path, &options));

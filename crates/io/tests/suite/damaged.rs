@@ -1,5 +1,5 @@
-//! Tables of every format, damaged in every way: reading them ends in an error or a table, never in a panic, an abort or
-//! a wait without end.
+//! Tables of every format, damaged in every way: reading them ends in an error or a table, never in a panic,
+//! an abort or a wait without end.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ impl Dice {
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % sides.max(1) as u64) as usize
+        usize::try_from((z ^ (z >> 31)) % sides.max(1) as u64).unwrap()
     }
 
     fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
@@ -32,7 +32,7 @@ impl Dice {
 
     fn byte(&mut self) -> u8 {
         const TELLING: [u8; 12] = [0, 1, 0x7f, 0x80, 0xff, b'"', b',', b'\n', b'\r', b'{', b'-', b'e'];
-        if self.roll(2) == 0 { self.roll(256) as u8 } else { *self.pick(&TELLING) }
+        if self.roll(2) == 0 { u8::try_from(self.roll(256)).unwrap() } else { *self.pick(&TELLING) }
     }
 }
 
@@ -54,7 +54,11 @@ fn tables() -> Vec<(&'static str, Vec<u8>)> {
 
 fn text() -> String {
     let row = |i: usize| {
-        format!("{i},\"say \"\"{i}\"\"\nand\",{}.5,{}\n", i * 7 % 11, if i % 3 == 0 { "NA" } else { "1e-3" })
+        format!(
+            "{i},\"say \"\"{i}\"\"\nand\",{}.5,{}\n",
+            i * 7 % 11,
+            if i.is_multiple_of(3) { "NA" } else { "1e-3" }
+        )
     };
     std::iter::once("a,note,b,c\n".into()).chain((0..60).map(row)).collect()
 }

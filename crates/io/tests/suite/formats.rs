@@ -333,3 +333,43 @@ proptest! {
         }
     }
 }
+
+/// What pandas 3.1 notes in a file of a frame from which rows were taken.
+const PANDAS: &str = r#"{"index_columns": ["__index_level_0__"], "column_indexes": [{"name": null, "field_name": null,
+    "pandas_type": "unicode", "numpy_type": "str", "metadata": null}], "columns": [], "pandas_version": "3.1.1"}"#;
+
+/// What it notes of rows that are numbered anyway, and what nobody should write.
+const NO_INDEX: [&str; 4] = [
+    r#"{"index_columns": [{"kind": "range", "name": null, "start": 0, "stop": 3, "step": 1}]}"#,
+    r#"{"index_columns": "a"}"#,
+    "{}",
+    "no JSON",
+];
+
+fn framed(note: &str) -> RecordBatch {
+    let (a, index) = (Float64Array::from(vec![1.0, 2.5, 4.0]), Int64Array::from(vec![7, 9, 30]));
+    let batch = RecordBatch::try_from_iter([("a", column(a)), ("__index_level_0__", column(index))]).unwrap();
+    let metadata = std::collections::HashMap::from([("pandas".to_owned(), note.to_owned())]);
+    let schema = batch.schema().as_ref().clone().with_metadata(metadata);
+    batch.with_schema(Arc::new(schema)).unwrap()
+}
+
+#[test]
+fn the_index_of_a_frame_is_carried_and_not_modelled() {
+    let folder = Folder::new();
+    for path in both(&folder, &[framed(PANDAS)]) {
+        let schema = open(&path, &small(1000)).unwrap().schema().clone();
+        assert_eq!(schema.features, ["a"], "{}", path.display());
+        assert_eq!(schema.carried[0].name, "__index_level_0__");
+        assert_eq!(schema.carried[0].because, CarriedBecause::Index);
+        // Who asks for it gets it.
+        let asked =
+            ReadOptions { columns: Some(Selection::parse("__index_level_0__,a").unwrap()), ..small(1000) };
+        assert_eq!(load(&path, &asked).unwrap()[1], [Some(9.0), Some(2.5)]);
+    }
+    for note in NO_INDEX {
+        for path in both(&folder, &[framed(note)]) {
+            assert_eq!(open(&path, &small(1000)).unwrap().schema().features.len(), 2, "{note}");
+        }
+    }
+}

@@ -1,4 +1,5 @@
-//! Whether the first line is a header: numbers that are names, rows that miss a value, and what is said about it.
+//! Whether the first line is a header: numbers that are names, rows that miss a value, and what is said about
+//! it.
 
 use crate::support::*;
 use covary_io::{HeaderGuess, HeaderSign, ReadOptions, Schema, open};
@@ -89,6 +90,8 @@ fn rows_of_numbers_are_rows() {
         "0,0,0\n0.5,1.5,2.5\n1.5,2.5,9.5\n2.5,0.5,0.5\n",
         "5.1,3.5,1.4\n4.9,3.0,1.4\n4.7,3.2,1.3\n4.6,3.1,1.5\n",
         "3\n1\n2\n",
+        "1,2,3,4\n",
+        "400,410,420\n",
     ] {
         let (schema, _) = read(text);
         assert!(!schema.named, "{text:?}: {:?}", schema.header_guess);
@@ -103,6 +106,9 @@ fn what_is_open_is_said() {
     let guess = HeaderGuess { header: false, signs: vec![HeaderSign::Ordered] };
     assert_eq!((schema.named, schema.header_guess.as_ref()), (false, Some(&guess)));
     assert!(guess.to_string().contains("taken as a row"), "{guess}");
+    // A word above nothing says nothing about the numbers beside it.
+    let (schema, _) = read("x,1\n,2\n,3\n,5\n");
+    assert_eq!((schema.named, schema.header_guess.is_some()), (false, true));
     // A label among numbers, as in many files without a header.
     for first in ["setosa,5.1,3.5", "virginica,5.0,3.4"] {
         let text = format!("{first}\nsetosa,4.9,3.0\nvirginica,6.3,2.5\nvirginica,5.8,2.7\n");
@@ -114,10 +120,24 @@ fn what_is_open_is_said() {
 
 #[test]
 fn a_name_above_numbers_is_a_header() {
-    for text in ["a,b\n1,2\n", "id,2001,2002\n7,1.5,2.5\n8,0.5,1.5\n", ",a\n1,2\n", "t,a\nx,1\n", "a\n1\n"] {
+    for text in ["a,b\n1,2\n", ",a\n1,2\n", "t,a\nx,1\n", "a\n1\n"] {
         let (schema, _) = read(text);
         assert_eq!((schema.named, schema.header_guess), (true, None), "{text:?}");
     }
+    // Years beside a name, or a row with a slip in it: said.
+    let (schema, _) = read("id,2001,2002\n7,1.5,2.5\n8,0.5,1.5\n");
+    let guess = HeaderGuess { header: true, signs: vec![HeaderSign::BesideName] };
+    assert_eq!((schema.named, schema.header_guess), (true, Some(guess)));
+}
+
+#[test]
+fn a_line_with_all_names_that_a_model_needs_is_a_header() {
+    let folder = Folder::new();
+    let path = folder.file("t.csv", "420,400\n0.5,0.25\n");
+    let features = Some(vec!["400".into(), "420".into()]);
+    let options = ReadOptions { features, ..small(100) };
+    assert_eq!(load(&path, &options).unwrap(), [[Some(0.25), Some(0.5)]]);
+    assert_eq!(open(&path, &options).unwrap().schema().header_guess, None);
 }
 
 #[test]
@@ -131,4 +151,29 @@ fn who_knows_can_say_so() {
         (schema.features, schema.n_rows, schema.header_guess),
         (vec!["1".into(), "2".into()], Some(2), None)
     );
+}
+
+/// The folder of data sets: `../shared/data` beside the repository, or what `COVARY_DATA` says.
+fn data_sets() -> Option<std::fs::ReadDir> {
+    let beside = || std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let folder = std::env::var_os("COVARY_DATA").map_or_else(beside, std::path::PathBuf::from);
+    std::fs::read_dir(folder).ok()
+}
+
+#[test]
+fn public_data_sets_are_read_rightly_with_their_header_and_without() {
+    let Some(files) = data_sets() else {
+        eprintln!("skipped: the data sets are not there; COVARY_DATA says where");
+        return;
+    };
+    let folder = Folder::new();
+    for path in
+        files.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|e| e == "csv"))
+    {
+        let schema = open(&path, &small(1 << 20)).unwrap().schema().clone();
+        assert!(schema.named, "{}", path.display());
+        let text = std::fs::read_to_string(&path).unwrap();
+        let bare = folder.file("bare.csv", text.split_once('\n').unwrap().1);
+        assert!(!open(&bare, &small(1 << 20)).unwrap().schema().named, "{}", path.display());
+    }
 }

@@ -127,3 +127,19 @@ fn a_record_batch_of_arrow_that_is_too_large_is_refused() {
         assert_eq!(load(&file(1 << 14, compression), &limited(1000)).unwrap().len(), 1 << 14);
     }
 }
+
+#[test]
+fn a_long_window_of_zstd_is_refused() {
+    use std::io::Write;
+    let folder = Folder::new();
+    let text = "a,b\n".to_owned() + &"1.5,2\n".repeat(1 << 20);
+    let compress = |window: u32| {
+        let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
+        encoder.window_log(window).unwrap();
+        encoder.write_all(text.as_bytes()).unwrap();
+        folder.file("t.csv.zst", encoder.finish().unwrap())
+    };
+    let error = failure(load(&compress(22), &limited(1000)));
+    assert!(matches!(&error, Error::Unsupported { what, .. } if what.contains("raise the limit")), "{error}");
+    assert_eq!(load(&compress(20), &limited(1 << 16)).unwrap().len(), 1 << 20);
+}

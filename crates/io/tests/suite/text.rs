@@ -1,7 +1,7 @@
 //! CSV and TSV: what is read, whatever the quoting, line ends, chunk size and compression.
 
 use crate::support::*;
-use covary_io::{CarriedBecause, LeftOutBecause, Loaded, ReadOptions, Selection, open};
+use covary_io::{CarriedBecause, Carry, Error, LeftOutBecause, Loaded, ReadOptions, Selection, open};
 use proptest::prelude::*;
 
 #[test]
@@ -230,4 +230,46 @@ proptest! {
         }
         prop_assert_eq!(&read_grid(&path, &small(chunk_bytes)).unwrap(), &rows);
     }
+}
+
+fn features(names: &[&str]) -> Option<Vec<String>> {
+    Some(names.iter().map(|n| (*n).to_owned()).collect())
+}
+
+#[test]
+fn a_model_without_names_takes_columns_in_their_order() {
+    let folder = Folder::new();
+    let path = folder.file("t.csv", "t,width,height\nx,1,2\n");
+    let nameless = |names: &[&str]| ReadOptions { features: features(names), nameless: true, ..small(100) };
+    let schema = open(&path, &nameless(&["x1", "x2"])).unwrap().schema().clone();
+    assert_eq!((schema.features, schema.by_position), (vec!["width".into(), "height".into()], true));
+    let error = failure(open(&path, &nameless(&["x1", "x2", "x3"])));
+    assert!(matches!(error, Error::FeatureCount { expected: 3, found: 2, .. }), "{error}");
+    // By name where the columns are called so, in any order.
+    let named = folder.file("n.csv", "x2,x1\n1,2\n");
+    let schema = open(&named, &nameless(&["x1", "x2"])).unwrap().schema().clone();
+    assert_eq!((schema.features, schema.by_position), (vec!["x1".into(), "x2".into()], false));
+    let strict = ReadOptions { features: features(&["x1", "x2"]), ..small(100) };
+    assert!(matches!(failure(open(&path, &strict)), Error::MissingFeatures { .. }));
+}
+
+#[test]
+fn a_feature_that_is_taken_is_not_said_to_be_missing() {
+    let folder = Folder::new();
+    let path = folder.file("t.csv", "alcohol,ash\n1,2\n");
+    let options = ReadOptions { features: features(&["alcohol"]), id: Some("alcohol".into()), ..small(100) };
+    let error = failure(open(&path, &options));
+    assert!(matches!(&error, Error::FeatureTaken { column, .. } if column == "alcohol"), "{error}");
+    assert!(!error.to_string().contains("meant"), "{error}");
+}
+
+#[test]
+fn what_a_model_has_no_feature_for_goes_along_when_asked() {
+    let folder = Folder::new();
+    let path = folder.file("t.csv", "n,a,t,b\n1.50,2,x,3\n");
+    let options = |carry| ReadOptions { features: features(&["b"]), carry, ..small(100) };
+    let (rows, carried) = read_batches(&path, &options(Carry::Others)).unwrap();
+    assert_eq!(rows, [[Some(3.0)]]);
+    assert_eq!(carried, ["1.50", "2", "x"].map(|t| vec![Some(t.to_owned())]));
+    assert_eq!(read_batches(&path, &options(Carry::Text)).unwrap().1.len(), 1);
 }
