@@ -170,9 +170,14 @@ fn residual(evidence: &Latent, pull: &Pull) -> Mat<f64> {
     out
 }
 
-/// Calls `f` with the factors of the normal equations of some features and the first of them.
+/// Calls `f` with the factors of the normal equations of some features and the first of them: one factor for all of them where
+/// they are the same, as those of complete rows are.
 fn for_each_factor(evidence: &Latent, ridge: &[f64], mut f: impl FnMut(usize, &Lanes)) {
     let (size, p) = (evidence.parameters().n_latent() + 1, evidence.second.ncols());
+    if alike(&evidence.second) {
+        let only = Mat::from_fn(1, packed_len(size), |_, k| evidence.second[(k, 0)] + ridge[k]);
+        return f(0, &Lanes::new_any(only, size, 0.0));
+    }
     for first in (0..p).step_by(LANES) {
         let lanes = LANES.min(p - first);
         let entry = |l: usize, k: usize| evidence.second[(k, first + l)] + ridge[k];
@@ -180,14 +185,20 @@ fn for_each_factor(evidence: &Latent, ridge: &[f64], mut f: impl FnMut(usize, &L
     }
 }
 
+/// Whether all columns are the same.
+pub(super) fn alike(columns: &Mat<f64>) -> bool {
+    let first = columns.col_as_slice(0);
+    (1..columns.ncols()).all(|j| columns.col_as_slice(j) == first)
+}
+
 /// Solves each feature's normal equations (q + 1 × p).
 fn normal_equations(evidence: &Latent, ridge: &[f64], right: MatRef<'_, f64>) -> Mat<f64> {
     let (size, p) = (right.nrows(), right.ncols());
     let mut out = Mat::zeros(size, p);
     for_each_factor(evidence, ridge, |first, factors| {
-        let lanes = factors.lanes();
-        let mut step = Mat::from_fn(lanes, size, |l, i| right[(i, first + l)]);
-        factors.solve(&mut step);
+        let lanes = if factors.lanes() == 1 { p - first } else { factors.lanes() };
+        let lane: Vec<usize> = (0..lanes).map(|l| l.min(factors.lanes() - 1)).collect();
+        let step = factors.solved(&lane, &Mat::from_fn(lanes, size, |l, i| right[(i, first + l)]));
         out.as_mut().subcols_mut(first, lanes).copy_from(step.transpose());
     });
     out
@@ -198,7 +209,11 @@ fn covariances(evidence: &Latent, ridge: &[f64]) -> Mat<f64> {
     let mut out = Mat::zeros(ridge.len(), evidence.second.ncols());
     for_each_factor(evidence, ridge, |first, factors| {
         let inverse = factors.inverse(evidence.parameters().noise());
-        out.as_mut().subcols_mut(first, factors.lanes()).copy_from(inverse.transpose());
+        let lanes = if factors.lanes() == 1 { out.ncols() - first } else { factors.lanes() };
+        for l in 0..lanes {
+            let from = inverse.row(l.min(inverse.nrows() - 1));
+            out.col_as_slice_mut(first + l).iter_mut().zip(from.iter()).for_each(|(to, x)| *to = *x);
+        }
     });
     out
 }

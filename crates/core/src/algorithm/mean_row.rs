@@ -14,9 +14,9 @@ use crate::error::Result;
 use crate::evidence::LatentParameters;
 use crate::linalg::{Mat, packed, packed_len, product, symmetric_eigen};
 
-/// Steps for m and v; some forty are usual.
+/// Steps for v; some forty are usual.
 const STEPS: usize = 500;
-/// Relative change at which they are found.
+/// Relative change at which it is found.
 const PRECISION: f64 = 1e-15;
 
 /// The row, in units: its best level and noise, and its latent variables given those.
@@ -56,16 +56,15 @@ impl MeanRow {
         }
         let (mut level, mut noise) = (0.0, f64::INFINITY);
         for _ in 0..STEPS {
-            let latent = sums.latent(level, noise);
-            let next_level = sums.level(&latent);
-            let next = (sums.rest(&latent, next_level, noise) / (sums.p - 1.0)).max(least);
-            let done = (next - noise).abs() <= PRECISION * next
-                && (next_level - level).powi(2) <= PRECISION * PRECISION * next;
-            (level, noise) = (next_level, next);
+            level = sums.level(noise);
+            let next = (sums.rest(&sums.latent(level, noise), level, noise) / (sums.p - 1.0)).max(least);
+            let done = (next - noise).abs() <= PRECISION * next;
+            noise = next;
             if done {
                 break;
             }
         }
+        level = sums.level(noise);
         let latent = sums.latent(level, noise);
         let objective = sums.objective(&latent, level, noise);
         let turned = Mat::from_fn(q, 1, |k, _| latent[k]);
@@ -113,9 +112,14 @@ impl Sums {
         (0..self.products.len()).map(pull).collect()
     }
 
-    /// The best m.
-    fn level(&self, latent: &[f64]) -> f64 {
-        latent.iter().zip(&self.loadings).map(|(z, w)| z * w).sum::<f64>() / self.p
+    /// The best m together with E z₀, which depends on it: with a = Σ E w, b = Σ E wμ and the eigenvalues λ of Σ E wwᵀ,
+    /// $m = -\sum_k a_k b_k / (v + \lambda_k) \big/ \left( p - \sum_k a_k^2 / (v + \lambda_k) \right)$.
+    fn level(&self, noise: f64) -> f64 {
+        let sum = |of: &dyn Fn(usize) -> f64| -> f64 {
+            (0..self.products.len()).map(|k| of(k) / (noise + self.products[k])).sum()
+        };
+        let left = self.p - sum(&|k| self.loadings[k] * self.loadings[k]);
+        -sum(&|k| self.loadings[k] * self.cross[k]) / left.max(f64::EPSILON * self.p)
     }
 
     /// Σ E(μ + wᵀz₀ − m)².

@@ -12,7 +12,7 @@ use std::f64::consts::TAU;
 
 use statrs::function::gamma::ln_gamma;
 
-use super::maximise::square_root;
+use super::maximise::{alike, square_root};
 use super::mean_row::MeanRow;
 use crate::error::Result;
 use crate::evidence::{Latent, LatentParameters};
@@ -209,6 +209,10 @@ pub(super) fn expected_products(w: MatRef<'_, f64>, spread: Option<&Mat<f64>>) -
 
 /// log |S| of packed matrices, one in each column.
 fn log_determinants(packed: &Mat<f64>, size: usize) -> Vec<f64> {
+    if alike(packed) {
+        let only = Mat::from_fn(1, packed.nrows(), |_, k| packed[(k, 0)]);
+        return vec![Lanes::new_any(only, size, 0.0).log_det()[0]; packed.ncols()];
+    }
     Lanes::new(packed.transpose().to_owned(), size, 0.0).log_det()
 }
 
@@ -220,12 +224,15 @@ pub(crate) fn carried(spread: &Mat<f64>, frame: MatRef<'_, f64>) -> Mat<f64> {
         false => f64::from(u8::from(i == q)),
     });
     let mut out = clean_zeros(spread.nrows(), spread.ncols());
-    for (j, from) in spread.col_iter().enumerate() {
+    let different = if alike(spread) { 1 } else { spread.ncols() };
+    for (j, from) in spread.col_iter().enumerate().take(different) {
         let s = Mat::from_fn(q + 1, q + 1, |a, b| from[packed(a.max(b), a.min(b))]);
         let turned = product(product(k.as_ref(), s.as_ref()).as_ref(), k.transpose());
         for (a, b) in (0..=q).flat_map(|a| (0..=a).map(move |b| (a, b))) {
             out[(packed(a, b), j)] = turned[(a, b)];
         }
     }
+    let first = out.col_as_slice(0).to_vec();
+    (different..out.ncols()).for_each(|j| out.col_as_slice_mut(j).copy_from_slice(&first));
     out
 }

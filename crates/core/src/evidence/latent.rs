@@ -18,13 +18,15 @@ use serde::{Deserialize, Serialize};
 use super::Accumulator;
 use super::holey::{HoleyRows, Mean};
 use super::listed::ListedRows;
-use super::masked::for_each_masked;
+use super::masked::{BLOCK_ROWS, for_each_masked_of};
 use super::moments::check_features;
 use super::parameters::{LatentParameters, Units};
 use crate::data::{Cells, Chunk, ObservedRows, Real, with_view};
 use crate::error::{Error, Result};
 use crate::linalg::{Lanes, Mat, MatRef, packed, packed_len};
 
+/// Most rows of a block, however many latent variables there are.
+const MOST_BLOCK_ROWS: usize = 1024;
 /// Rows of observed cells that are worked on together.
 const LANES: usize = 64;
 
@@ -123,7 +125,9 @@ impl Latent {
         let factor: Vec<f64> = (0..parameters.n_features()).map(|j| 1.0 / parameters.units.of(j)).collect();
         let rows = (0..view.nrows()).filter(|i| weights.is_none_or(|w| w[*i] > 0.0));
         let mean = Mean { value: &parameters.mean, rest: Some(&parameters.mean_rest) };
-        for_each_masked(view, rows, mean, &factor, |block| {
+        // Each block passes over all sums of each feature: where these are many, rows are too.
+        let block_rows = (packed_len(parameters.n_latent() + 1) / 16).clamp(BLOCK_ROWS, MOST_BLOCK_ROWS);
+        for_each_masked_of(block_rows, view, rows, mean, &factor, |block| {
             self.add(&parameters, block, &weights_of(weights, &block.rows));
             Ok(())
         })
@@ -149,7 +153,7 @@ impl Latent {
         if let Some(blur) = &blur {
             blur.add_to(&mut grams, &mut projections);
         }
-        let factors = Lanes::new(grams, q, noise); // of each pattern
+        let factors = Lanes::new_any(grams, q, noise); // of each pattern
         let z = factors.solved(rows.pattern(), &projections); // (rows × q)
         let covariance = factors.inverse(noise);
         let mut squares = rows.squared_residuals(loadings, &z, None);

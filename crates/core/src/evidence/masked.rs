@@ -8,7 +8,7 @@ use crate::data::Real;
 use crate::linalg::{Mat, MatRef, add_product, clean_zeros, packed, packed_len, set_product};
 
 /// Rows of a block: products with it stay in cache.
-const BLOCK_ROWS: usize = 64;
+pub(super) const BLOCK_ROWS: usize = 64;
 /// Odd, with no pattern in its bits: 2⁶⁴ divided by the golden ratio.
 const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
 
@@ -216,14 +216,26 @@ pub(crate) fn for_each_masked<T: Real, E>(
     rows: impl Iterator<Item = usize>,
     mean: Mean<'_>,
     factor: &[f64],
+    f: impl FnMut(&MaskedBlock) -> Result<(), E>,
+) -> Result<(), E> {
+    for_each_masked_of(BLOCK_ROWS, view, rows, mean, factor, f)
+}
+
+/// The same in blocks of so many rows.
+pub(crate) fn for_each_masked_of<T: Real, E>(
+    block_rows: usize,
+    view: MatRef<'_, T>,
+    rows: impl Iterator<Item = usize>,
+    mean: Mean<'_>,
+    factor: &[f64],
     mut f: impl FnMut(&MaskedBlock) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut block = MaskedBlock::new(view.ncols(), BLOCK_ROWS.min(view.nrows()));
+    let mut block = MaskedBlock::new(view.ncols(), block_rows.min(view.nrows()));
     let mut copy = Vec::with_capacity(view.ncols());
     let patterns = patterns(view);
     let mut rows: Vec<usize> = rows.filter(|i| patterns[*i].holes < view.ncols()).collect();
     rows.sort_by_key(|i| (patterns[*i].key, *i));
-    for part in rows.chunks(BLOCK_ROWS) {
+    for part in rows.chunks(block_rows) {
         block.clear();
         for &i in part {
             match view.row(i).transpose().try_as_col_major() {

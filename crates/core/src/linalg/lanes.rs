@@ -3,7 +3,7 @@
 //! A q × q factorisation is too small for vector instructions, but the same step of 64 of them is not. Lower triangles are
 //! packed row after row, so the first entries of a larger packed matrix are those of its leading block.
 
-use super::{Mat, MatRef, clean_zeros};
+use super::{Cholesky, Mat, MatRef, clean_zeros};
 
 /// Where entry (i, j), j ≤ i, of a packed lower triangle lies.
 pub(crate) const fn packed(i: usize, j: usize) -> usize {
@@ -33,9 +33,22 @@ pub(crate) fn pair_products(a: MatRef<'_, f64>) -> Mat<f64> {
 /// Cholesky factors L of matrices M = L Lᵀ, one lane each.
 pub(crate) struct Lanes {
     q: usize,
-    factors: Mat<f64>, // (lanes × q(q+1)/2)
+    factors: Mat<f64>,       // (lanes × q(q+1)/2)
     arch: pulp::Arch, // the machine's vector instructions, for each short loop: longer ones are not inlined into them
+    dense: Option<Cholesky>, // of the only matrix
 }
+
+/// The lower triangle of one matrix as a lane (1 × q(q+1)/2).
+fn packed_rows(matrix: &Mat<f64>) -> Mat<f64> {
+    let mut out = Mat::zeros(1, packed_len(matrix.nrows()));
+    for i in 0..matrix.nrows() {
+        (0..=i).for_each(|j| out[(0, packed(i, j))] = matrix[(i, j)]);
+    }
+    out
+}
+
+/// Size from which one matrix alone is factored dense.
+const DENSE: usize = 24;
 
 impl Lanes {
     /// Factors `M + ridge · I` for packed matrices M, positive semidefinite (lanes × q(q+1)/2).
@@ -43,9 +56,23 @@ impl Lanes {
     /// In exact arithmetic no pivot lies below the ridge; in ours none is let below it, nor below the rounding of the
     /// diagonal, so this cannot fail.
     pub(crate) fn new(matrices: Mat<f64>, q: usize, ridge: f64) -> Self {
-        let mut lanes = Self { q, factors: matrices, arch: pulp::Arch::new() };
+        let mut lanes = Self { q, factors: matrices, arch: pulp::Arch::new(), dense: None };
         lanes.factor(ridge);
         lanes
+    }
+
+    /// The same; where there is one large matrix only, by a dense factor, which is many times faster than a lane of one. The last bits
+    /// then depend on how many matrices there are.
+    pub(crate) fn new_any(matrices: Mat<f64>, q: usize, ridge: f64) -> Self {
+        if matrices.nrows() == 1 && q >= DENSE {
+            let entry = |i: usize, j: usize| matrices[(0, packed(i.max(j), i.min(j)))];
+            let dense = Mat::from_fn(q, q, |i, j| entry(i, j) + if i == j { ridge } else { 0.0 });
+            if let Ok(factor) = Cholesky::new(dense, "a covariance of latent variables") {
+                let factors = packed_rows(factor.lower());
+                return Self { q, factors, arch: pulp::Arch::new(), dense: Some(factor) };
+            }
+        }
+        Self::new(matrices, q, ridge)
     }
 
     /// Number of matrices.
@@ -133,13 +160,19 @@ impl Lanes {
 
     /// `scale · M⁻¹` of each lane, packed (lanes × q(q+1)/2).
     pub(crate) fn inverse(&self, scale: f64) -> Mat<f64> {
+        if let Some(factor) = &self.dense {
+            let mut inverse = Mat::identity(self.q, self.q);
+            factor.solve(inverse.as_mut());
+            inverse.col_iter_mut().for_each(|c| c.iter_mut().for_each(|x| *x *= scale));
+            return packed_rows(&inverse);
+        }
         self.inverse_of_factors().squared(scale)
     }
 
     /// L⁻¹.
     fn inverse_of_factors(&self) -> Self {
         let factors = Mat::zeros(self.lanes(), packed_len(self.q));
-        let mut out = Self { q: self.q, factors, arch: self.arch };
+        let mut out = Self { q: self.q, factors, arch: self.arch, dense: None };
         let mut sum = vec![0.0; self.lanes()];
         for j in 0..self.q {
             for i in j..self.q {
@@ -172,7 +205,7 @@ impl Lanes {
             let from = self.factors.col_as_slice(j);
             factors.col_as_slice_mut(j).iter_mut().zip(lanes).for_each(|(o, lane)| *o = from[*lane]);
         }
-        Self { q: self.q, factors, arch: self.arch }
+        Self { q: self.q, factors, arch: self.arch, dense: None }
     }
 
     fn subtract_product(&self, sum: &mut [f64], a: &[f64], b: &[f64]) {

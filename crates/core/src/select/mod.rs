@@ -37,6 +37,8 @@ pub const FOLDS: usize = 10;
 pub const CELL_FOLDS: usize = 5;
 /// Features for which p × p decompositions of each fold are worth their time.
 pub const MOST_FEATURES: usize = 2000;
+/// Features for which hundreds of fits to rows with missing values are worth their time.
+pub const MOST_INCOMPLETE_FEATURES: usize = 5000;
 
 /// What is asked: how far to look, and how carefully.
 ///
@@ -191,7 +193,11 @@ impl Select {
     fn look(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Selection> {
         let p = source.n_features();
         self.check(p)?;
-        if source.observed_only() || (p > MOST_FEATURES && has_holes(source, control)?) {
+        if source.observed_only() {
+            return incomplete::selection(self, source, control);
+        }
+        if p > MOST_FEATURES && has_holes(source, control)? {
+            check_incomplete_features(p)?;
             return incomplete::selection(self, source, control);
         }
         check_features(p)?;
@@ -272,6 +278,16 @@ fn check_features(p: usize) -> Result<()> {
     }
     let (name, value) = ("the number of features", p.to_string());
     let allowed = "at most 2000 to choose a number of components of complete rows";
+    Err(Error::Parameter { name, value, allowed })
+}
+
+/// Hundreds of fits in passes over the rows must be affordable too.
+fn check_incomplete_features(p: usize) -> Result<()> {
+    if p <= MOST_INCOMPLETE_FEATURES {
+        return Ok(());
+    }
+    let (name, value) = ("the number of features", p.to_string());
+    let allowed = "at most 5000 to choose a number of components of rows with missing values";
     Err(Error::Parameter { name, value, allowed })
 }
 

@@ -408,3 +408,22 @@ fn metabolites_that_are_missing() {
         assert!(rmse < theirs, "{q}: {rmse}");
     }
 }
+
+/// Images that support well over a hundred components: the updates on rows that stand in for the moments must be
+/// affordable and come to their end.
+#[test]
+fn many_components_of_complete_rows_converge() {
+    let Some(csv) = crate::common::read_csv("usps_test") else { return };
+    let x = csv.columns(|name| name != "label");
+    let x = Mat::from_fn(x.nrows(), 128, |i, j| x[(i, j)]);
+    let fit = BayesianPca::new(Components::All).fit(&x).unwrap();
+    assert!(fit.report.converged());
+    assert!(fit.model.n_latent() > 50 && fit.model.noise_variance() > 0.0);
+}
+
+#[test]
+fn wide_rows_with_missing_values_are_refused_by_name() {
+    let x = Mat::from_fn(5, 5001, |i, j| if (i, j) == (1, 7) { f64::NAN } else { ((i * j) as f64).sin() });
+    let error = covary::select::Select::new().run(&x).unwrap_err().to_string();
+    assert!(error.contains("5001") && error.contains("missing values"), "{error}");
+}
