@@ -4,6 +4,7 @@ import os
 
 from covary._covary import File, Model
 from covary._questions import estimator_class
+from covary._warn import warn
 
 
 def load(path):
@@ -32,7 +33,7 @@ def load(path):
     return estimator_class(model)._of(model)
 
 
-def read(path, *, columns=None, drop=None, weights=None, memory=None):
+def read(path, *, columns=None, drop=None, weights=None, memory=None, header=None):
     """Open a file of rows, to be given to `fit` and every question in place of an array.
 
     The file is loaded when it fits; otherwise it is read in chunks, in as many passes as the method needs: one for
@@ -51,6 +52,8 @@ def read(path, *, columns=None, drop=None, weights=None, memory=None):
         The column that holds the weights of the rows.
     memory : int, optional
         Bytes that a fit may take in all; a share of the machine's memory by default.
+    header : bool, optional
+        Whether the first line of a text file holds names. By default that is guessed, with a warning where it is not obvious.
 
     Returns
     -------
@@ -69,4 +72,7 @@ def read(path, *, columns=None, drop=None, weights=None, memory=None):
     >>> covary.PPCA(1).fit(rows).mean_
     array([3., 2.])
     """
-    return File(os.fspath(path), columns=columns, drop=drop, weights=weights, memory=memory)
+    file = File(os.fspath(path), columns=columns, drop=drop, weights=weights, memory=memory, header=header)
+    if file.header_guess is not None:
+        warn(f"{file.path}: {file.header_guess}; header=True or header=False says which", UserWarning)
+    return file

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -154,3 +155,16 @@ def test_whitening_outlives_the_file(X, tmp_path, command):
     assert white == straight
     assert b'"whiten":true' in (tmp_path / "white.covary").read_bytes().replace(b"\\", b"")
     assert b"whiten" not in (tmp_path / "plain.covary").read_bytes()
+
+
+def test_a_first_line_of_numbers_is_guessed_with_a_warning(tmp_path):
+    path = tmp_path / "wavelengths.csv"
+    rng = np.random.default_rng(0)
+    rows = "\n".join(",".join(f"{x:.3f}" for x in row) for row in rng.normal(size=(20, 4)))
+    path.write_text(f"400,410,420,430\n{rows}\n")
+    with pytest.warns(UserWarning, match="first line is taken as the header"):
+        assert covary.read(path).feature_names == ["400", "410", "420", "430"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert covary.read(path, header=True).n_rows == 20
+        assert covary.read(path, header=False).n_rows == 21

@@ -303,13 +303,14 @@ pub(crate) struct File {
     features: Vec<String>,
     named: bool,
     n_rows: Option<usize>,
+    header_guess: Option<String>,
 }
 
 #[pymethods]
 impl File {
     /// Opens the file and decides about its columns.
     #[new]
-    #[pyo3(signature = (path, columns=None, drop=None, weights=None, memory=None))]
+    #[pyo3(signature = (path, columns=None, drop=None, weights=None, memory=None, header=None))]
     fn new(
         py: Python<'_>,
         path: PathBuf,
@@ -317,6 +318,7 @@ impl File {
         drop: Option<Vec<String>>,
         weights: Option<String>,
         memory: Option<usize>,
+        header: Option<bool>,
     ) -> PyResult<Self> {
         if memory.is_some_and(|bytes| bytes < Budget::LEAST) {
             let least = Budget::LEAST;
@@ -328,12 +330,15 @@ impl File {
             drop: drop.map(Selection::names),
             weights,
             chunk_bytes: budget.chunk_bytes(),
+            piece_bytes: budget.piece_bytes(),
+            header,
             ..ReadOptions::default()
         };
         let (to_open, how) = (path.clone(), options.clone());
         let schema = run(py, &Manner::default(), move |_| Ok(open(&to_open, &how)?.schema().clone()))?;
         let (features, named, n_rows) = (schema.features, schema.named, schema.n_rows);
-        Ok(Self { path, options, budget, features, named, n_rows })
+        let header_guess = schema.header_guess.map(|guess| guess.to_string());
+        Ok(Self { path, options, budget, features, named, n_rows, header_guess })
     }
 
     /// The rows, loaded when they fit; with the given features when a model wants them by name.
@@ -350,6 +355,12 @@ impl File {
         let held = run(py, &manner, move |_| hold(open(&path, &options)?, limit))?;
         let names = self.named.then(|| self.features.clone());
         Ok(Rows { held: Arc::new(held), budget: Some(self.budget), names, single_precision: false })
+    }
+
+    /// What was guessed about the first line, where that is not obvious.
+    #[getter]
+    fn header_guess(&self) -> Option<String> {
+        self.header_guess.clone()
     }
 
     /// Where the file is.

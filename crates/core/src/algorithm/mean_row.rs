@@ -54,9 +54,9 @@ impl MeanRow {
         if p == 1 || !sums.squares.is_finite() {
             return Ok(None);
         }
-        let (mut level, mut noise) = (0.0, f64::INFINITY);
+        let mut noise = f64::INFINITY;
         for _ in 0..STEPS {
-            level = sums.level(noise);
+            let level = sums.level(noise);
             let next = (sums.rest(&sums.latent(level, noise), level, noise) / (sums.p - 1.0)).max(least);
             let done = (next - noise).abs() <= PRECISION * next;
             noise = next;
@@ -64,7 +64,7 @@ impl MeanRow {
                 break;
             }
         }
-        level = sums.level(noise);
+        let level = sums.level(noise);
         let latent = sums.latent(level, noise);
         let objective = sums.objective(&latent, level, noise);
         let turned = Mat::from_fn(q, 1, |k, _| latent[k]);

@@ -19,6 +19,9 @@ use crate::model::Spectrum;
 /// How many times its rounding a variance has to be to count as known.
 const KNOWN: f64 = 1e6;
 
+/// Largest ratio of deviations of features in an iteration with one noise for all.
+const LARGEST_RATIO: f64 = 1e13;
+
 /// Eigenvalues with what their accuracy is judged by.
 pub(super) struct Judged<'a> {
     /// Descending; all, or the leading ones.
@@ -132,14 +135,37 @@ pub(crate) fn lost_in_passes(
         return Ok(None);
     }
     let (_, margins) = gather(source, || Survey::empty(p), control)?.finish()?;
-    let variances = margins.variance();
-    let mut order: Vec<usize> = (0..p).filter(|j| variances[*j] > 0.0).collect();
-    order.sort_by(|a, b| variances[*a].total_cmp(&variances[*b]));
-    Ok(match order[..] {
-        [small, .., large] if variances[small] < known => Some(Error::ScaleGap {
-            features: vec![(large, None), (small, None)],
-            ratio: (variances[large] / variances[small]).sqrt(),
-        }),
-        _ => None,
-    })
+    let gap = scale_gap(&margins.variance()).filter(|gap| gap.smallest < known);
+    Ok(gap.map(Error::from))
+}
+
+/// The features of largest and smallest variance, those of none aside.
+struct ScaleGap {
+    large: usize,
+    small: usize,
+    smallest: f64, // variance
+    ratio: f64,    // of deviations
+}
+
+impl From<ScaleGap> for Error {
+    fn from(gap: ScaleGap) -> Self {
+        Self::ScaleGap { features: vec![(gap.large, None), (gap.small, None)], ratio: gap.ratio }
+    }
+}
+
+fn scale_gap(variances: &[f64]) -> Option<ScaleGap> {
+    let varying = || (0..variances.len()).filter(|j| variances[*j] > 0.0);
+    let small = varying().min_by(|a, b| variances[*a].total_cmp(&variances[*b]))?;
+    let large = varying().max_by(|a, b| variances[*a].total_cmp(&variances[*b]))?;
+    let ratio = variances[large].sqrt() / variances[small].sqrt();
+    Some(ScaleGap { large, small, smallest: variances[small], ratio })
+}
+
+/// Features whose deviations differ by more than an iteration with one noise for all can tell: residuals of the largest
+/// are then as coarse as the noise of the smallest.
+pub(crate) fn check_scales(variances: &[f64]) -> Result<()> {
+    match scale_gap(variances) {
+        Some(gap) if gap.ratio > LARGEST_RATIO => Err(gap.into()),
+        _ => Ok(()),
+    }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::eigen::decompose;
+use super::resolution::check_scales;
 use super::{Algorithm, Components, Step, drive};
 use crate::control::Control;
 use crate::data::RowSource;
@@ -29,6 +30,7 @@ pub(crate) fn from_available_cases(
     let variance = (0..cases.mean.len()).map(|j| cases.covariance[(j, j)]).sum::<f64>();
     check_variance(variance)?;
     let variances: Vec<f64> = (0..cases.mean.len()).map(|j| cases.covariance[(j, j)]).collect();
+    check_scales(&variances)?;
     let scales = (!comparable(&variances)).then_some(&variances[..]);
     let eigen = match scales {
         Some(variances) => of_scaled(cases.covariance.as_ref(), variances)?,
@@ -67,6 +69,7 @@ pub(crate) fn from_filled_rows(
     let variances = margins.variance();
     let variance = variances.iter().sum::<f64>();
     check_variance(variance)?;
+    check_scales(&variances)?;
     let units = if comparable(&variances) { vec![1.0; variances.len()] } else { units_of(&variances) };
     let filled = Filled::new(margins.mean().to_vec(), units.clone(), (q, seed), census.weight());
     let (eigen, journey) = drive(filled, source, FILLED_PASSES, control)?;

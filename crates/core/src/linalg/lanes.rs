@@ -33,9 +33,9 @@ pub(crate) fn pair_products(a: MatRef<'_, f64>) -> Mat<f64> {
 /// Cholesky factors L of matrices M = L Lᵀ, one lane each.
 pub(crate) struct Lanes {
     q: usize,
-    factors: Mat<f64>,       // (lanes × q(q+1)/2)
+    factors: Mat<f64>,            // (lanes × q(q+1)/2)
     arch: pulp::Arch, // the machine's vector instructions, for each short loop: longer ones are not inlined into them
-    dense: Option<Cholesky>, // of the only matrix
+    dense: Option<Box<Cholesky>>, // of the only matrix
 }
 
 /// The lower triangle of one matrix as a lane (1 × q(q+1)/2).
@@ -69,7 +69,7 @@ impl Lanes {
             let dense = Mat::from_fn(q, q, |i, j| entry(i, j) + if i == j { ridge } else { 0.0 });
             if let Ok(factor) = Cholesky::new(dense, "a covariance of latent variables") {
                 let factors = packed_rows(factor.lower());
-                return Self { q, factors, arch: pulp::Arch::new(), dense: Some(factor) };
+                return Self { q, factors, arch: pulp::Arch::new(), dense: Some(Box::new(factor)) };
             }
         }
         Self::new(matrices, q, ridge)

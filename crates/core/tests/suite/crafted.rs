@@ -20,7 +20,7 @@ use covary::{BayesianPca, Control, Error, FactorAnalysis, Pca, Ppca};
 use serde_json::{Value, json};
 
 /// Files of an ordinary run and of a long one.
-const FILES: (u64, u64) = (300, 20_000);
+const FILES: (usize, usize) = (300, 20_000);
 
 /// What a file holds, open for changes.
 #[derive(Clone)]
@@ -454,7 +454,7 @@ fn drafts_that_are_not_changed_are_read() {
 #[test]
 fn soak_crafted_files() {
     let files = files();
-    let count = if std::env::var_os("COVARY_SOAK").is_some() { FILES.1 } else { FILES.0 };
+    let count = soak(FILES.0, FILES.1) as u64;
     let answer = |seed: u64| {
         let bytes = crafted(&files[seed as usize % files.len()], seed);
         catch_unwind(AssertUnwindSafe(|| read_and_ask(&bytes)))

@@ -16,6 +16,7 @@ mod control;
 mod crafted;
 mod degenerate;
 mod equivalence;
+mod extreme;
 mod factor;
 mod factor_holes;
 mod factor_questions;

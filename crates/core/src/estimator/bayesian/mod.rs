@@ -12,7 +12,7 @@ use super::spectral::{Looked, Solved};
 use super::{Fit, Holes, Ppca, Report, Solver, explained, with_threads};
 use crate::algorithm::prior::Prior;
 use crate::algorithm::relevance::{self, Supported};
-use crate::algorithm::resolution::whole_values;
+use crate::algorithm::resolution::{check_scales, whole_values};
 use crate::algorithm::{Components, Journey, RedundantFeatures, Stop, em};
 use crate::control::Control;
 use crate::data::{FeatureSubset, RowSource, Rows};
@@ -241,6 +241,8 @@ impl BayesianPca {
                 return self.averaged(solved, &found, Given { source, stand_in: false }, control);
             }
             Known::Moments(moments) => {
+                let variance = |j: usize| moments.scatter_lower()[(j, j)] / moments.weight();
+                check_scales(&(0..p).map(variance).collect::<Vec<_>>())?;
                 let rows = StandIn::of(moments)?;
                 return self.averaged(
                     solved,

@@ -25,6 +25,11 @@ pub mod twofold;
 
 pub const LN_2PI: f64 = 1.837_877_066_409_345_5;
 
+/// How often a test of many cases tries: a few times, and often where `make soak` asks for it.
+pub fn soak(small: usize, large: usize) -> usize {
+    if std::env::var_os("COVARY_SOAK").is_some() { large } else { small }
+}
+
 // ---------------------------------------------------------------------------------------------- random numbers
 
 /// SplitMix64: the same numbers everywhere.
