@@ -212,7 +212,7 @@ def test_ratings_do_not_overfit():
         print(f"jester: q {q}, kept {model.n_components_}: RMSE {errors[q]:.4f}, coverage {coverage:.4f}, {model.report_['passes']} passes")
         assert 0.93 < coverage < 0.97
     assert max(errors.values()) < 4.50
-    assert abs(errors[10] - errors[2]) < 0.005
+    assert errors[10] < errors[2] + 0.005
 
 
 # Where vbpca_py 0.5.0 (algorithm="vb", converged, the same from three seeds) ends on these cells, by the most components.

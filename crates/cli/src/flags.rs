@@ -195,7 +195,8 @@ Keys of --json: data, model_file, model, rows, weight, features, components,
 components_because, solver, solver_reason, noise_variance, noise_variance_unbiased (null
 unless ppca of complete rows), noise_interval (of 95 % around the unbiased one; null unless
 ppca of complete rows), log_likelihood (null when infinite or a fit was interrupted before
-it was known), total_variance, eigenvalues, explained_variance_ratio, holes, factors,
+it was known), total_variance, eigenvalues, explained_variance_ratio, holes,
+redundant (features left out when q was chosen; null: none), factors,
 bayes, converged, stop, iterations, passes, carried, left_out, seconds.")]
 pub(crate) struct Fit {
     #[arg(value_name = "DATA", help = DATA_HELP, long_help = concat!(

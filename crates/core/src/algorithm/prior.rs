@@ -18,7 +18,7 @@ use crate::error::Result;
 use crate::evidence::{Latent, LatentParameters};
 use crate::linalg::{
     ColRef, Lanes, Mat, MatRef, clean_zeros, comparable, complete_basis, graded_right_singular,
-    nearest_places, packed, packed_len, product, symmetric_eigen,
+    nearest_places, packed, packed_len, padded, product, symmetric_eigen,
 };
 
 /// A column whose squared mean is below this share of its variance is driven out.
@@ -190,7 +190,7 @@ fn graded_axes(root: MatRef<'_, f64>, w: MatRef<'_, f64>, spread: Option<&Mat<f6
     let added = product(square_root(added.as_ref())?.as_ref(), root);
     let turned = product(w.transpose(), root); // (p × q)
     let rows = Mat::from_fn(p + q, q, |i, k| if i < p { turned[(i, k)] } else { added[(i - p, k)] });
-    let mut axes = graded_right_singular(rows.as_ref(), f64::EPSILON.powi(2));
+    let mut axes = padded(graded_right_singular(rows.as_ref(), f64::EPSILON.powi(2)));
     let rank = axes.values.iter().filter(|v| **v > 0.0).count();
     complete_basis(&mut axes.vectors, rank);
     Ok(axes.vectors)

@@ -115,9 +115,14 @@ pub(super) fn of_rows(
     leading(eigen, components, rows)
 }
 
+/// The values, 0 beyond the rank, and the leading vectors.
 fn leading(eigen: Eigen, components: Components, rows: usize) -> Result<(Vec<f64>, Mat<f64>)> {
-    let q = components.resolve(rows, eigen.values.len(), &eigen.values, 0.0)?;
-    Ok((eigen.values, eigen.vectors.subcols(0, q).to_owned()))
+    let Eigen { mut values, vectors } = eigen;
+    let p = vectors.nrows();
+    values.resize(p, 0.0);
+    let q = components.resolve(rows, p, &values, 0.0)?;
+    let entry = |i: usize, k: usize| if k < vectors.ncols() { vectors[(i, k)] } else { 0.0 };
+    Ok((values, Mat::from_fn(p, q, entry)))
 }
 
 /// What passes over the rows cannot tell: the noise that they have found is rounding, though some features are as small.

@@ -4,7 +4,7 @@ use super::holey::FeatureLoadings;
 use crate::error::{Error, Result};
 use crate::linalg::{
     Mat, MatRef, comparable, complete_basis, exact_sum, graded_right_singular, nearest_places, negligible,
-    packed, packed_len, product,
+    packed, packed_len, padded, product,
 };
 
 /// How many times the squared scale of the smallest feature the others count where features differ by orders of magnitude.
@@ -128,7 +128,7 @@ impl LatentParameters {
     /// the others keep their digits. Each axis takes the place where it turns least, so that iterates stay comparable.
     pub(crate) fn along_axes(&self) -> Self {
         let w = &self.loadings.a;
-        let mut axes = graded_right_singular(w.transpose(), f64::EPSILON.powi(2));
+        let mut axes = padded(graded_right_singular(w.transpose(), f64::EPSILON.powi(2)));
         let rank = axes.values.iter().filter(|v| **v > 0.0).count();
         complete_basis(&mut axes.vectors, rank);
         let turn = nearest_places(axes.vectors.as_ref());

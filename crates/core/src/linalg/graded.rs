@@ -26,7 +26,7 @@ pub(crate) fn graded_eigen(lower: MatRef<'_, f64>, negligible: f64) -> Eigen {
     padded(from_factor(pivoted_factor(scaled, negligible), p, unit))
 }
 
-/// The same of XᵀX for rows X (n × p), without forming it.
+/// The same of XᵀX for rows X (n × p), without forming it: the values that are not 0, and their vectors (p × r).
 pub(crate) fn graded_right_singular(rows: MatRef<'_, f64>, negligible: f64) -> Eigen {
     let p = rows.ncols();
     let unit = power_of_two(rows.norm_max());
@@ -45,7 +45,7 @@ pub(crate) fn graded_right_singular(rows: MatRef<'_, f64>, negligible: f64) -> E
         column
     };
     let kept = (0..r.nrows().min(p)).filter(left).map(column).collect();
-    padded(from_factor(kept, p, unit * unit))
+    from_factor(kept, p, unit * unit)
 }
 
 /// The eigenvalues of L Lᵀ that are not 0, and their vectors (p × r), by rotating the columns of L (p × r) alone: for a
@@ -57,7 +57,7 @@ pub(crate) fn graded_columns(factor: MatRef<'_, f64>) -> Eigen {
 }
 
 /// With p values and vectors, 0 beyond the rank.
-fn padded(Eigen { mut values, vectors }: Eigen) -> Eigen {
+pub(crate) fn padded(Eigen { mut values, vectors }: Eigen) -> Eigen {
     let p = vectors.nrows();
     values.resize(p, 0.0);
     Eigen {
@@ -213,10 +213,11 @@ mod tests {
             let products = Mat::from_fn(p, p, |a, b| (0..n).map(|i| x[(i, a)] * x[(i, b)]).sum());
             let (of_rows, of_products) =
                 (graded_right_singular(x.as_ref(), 1e-13), graded_eigen(products.as_ref(), 1e-13));
+            assert_eq!(of_rows.values.len() == 5, repeated);
             for (a, b) in of_rows.values.iter().zip(&of_products.values) {
                 assert!((a - b).abs() <= 1e-12 * b, "{a} {b}");
             }
-            assert_eq!(of_rows.values[5] == 0.0, repeated);
+            assert_eq!(of_products.values[5] == 0.0, repeated);
         }
     }
 }
