@@ -11,8 +11,7 @@ use crate::control::Control;
 use crate::data::{Cells, Chunk, Real, Table, with_view};
 use crate::error::{Error, Result};
 use crate::evidence::{Gram, ShiftedBlock, center_of};
-use crate::linalg::negligible;
-use crate::linalg::{Eigen, Mat, MatRef, orthonormal_columns, product, set_product};
+use crate::linalg::{Eigen, Mat, MatRef, negligible, orthonormal_columns, product, set_product};
 use crate::model::{RawSpectrum, Spectrum};
 
 /// Features that are carried over at once.

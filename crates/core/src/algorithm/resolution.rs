@@ -9,9 +9,8 @@ use crate::control::Control;
 use crate::data::RowSource;
 use crate::error::{Error, Result};
 use crate::evidence::{Moments, Survey, gather};
-use crate::linalg::negligible;
 use crate::linalg::{
-    Eigen, Mat, MatRef, complete_basis, graded_eigen, graded_right_singular, symmetric_eigen,
+    Eigen, Mat, MatRef, complete_basis, graded_eigen, graded_right_singular, negligible, symmetric_eigen,
     symmetric_eigenvalues,
 };
 use crate::model::Spectrum;

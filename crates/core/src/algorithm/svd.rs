@@ -5,8 +5,7 @@ use super::resolution::{Judged, of_rows};
 use crate::data::Table;
 use crate::error::{Error, Result};
 use crate::evidence::center_of;
-use crate::linalg::negligible;
-use crate::linalg::{Mat, MatRef, power_of_two, right_singular};
+use crate::linalg::{Mat, MatRef, negligible, power_of_two, right_singular};
 use crate::model::{RawSpectrum, Spectrum};
 
 /// The spectrum of a table, by singular values s of √w(x − m): λ = s²/n.
