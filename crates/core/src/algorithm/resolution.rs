@@ -17,9 +17,18 @@ use crate::model::Spectrum;
 
 /// How many times its rounding a variance has to be to count as known.
 const KNOWN: f64 = 1e6;
+/// Rounding of a decomposition, in units of ε times its largest value, however many features there are.
+const MOST_ROUNDING: f64 = 64.0;
 
 /// Largest ratio of deviations of features in an iteration with one noise for all.
 const LARGEST_RATIO: f64 = 1e13;
+
+/// The variance from which on a plain decomposition knows it well, beside the largest.
+///
+/// Errors grow more slowly with the number of features than their bound does: the bound of many would send ordinary data here.
+fn known(rows: usize, features: usize, largest: f64) -> f64 {
+    KNOWN * negligible(rows, features, largest).min(MOST_ROUNDING * f64::EPSILON * largest)
+}
 
 /// Eigenvalues with what their accuracy is judged by.
 pub(super) struct Judged<'a> {
@@ -40,7 +49,7 @@ impl Judged<'_> {
         q: usize,
         variances: impl FnOnce() -> Vec<f64>,
     ) -> bool {
-        let known = KNOWN * negligible(self.rows, self.features, self.values[0]);
+        let known = known(self.rows, self.features, self.values[0]);
         self.smallest(components, q) < known && variances().iter().any(|v| *v > 0.0 && *v < known)
     }
 
@@ -133,7 +142,7 @@ pub(crate) fn lost_in_passes(
     control: &Control<'_>,
 ) -> Result<Option<Error>> {
     let (rows, p, q) = (found.rows(), found.n_features(), found.n_components());
-    let known = KNOWN * negligible(rows, p, found.eigenvalues()[0]);
+    let known = known(rows, p, found.eigenvalues()[0]);
     let smallest = if q < p { found.noise_variance() } else { found.eigenvalues()[q - 1] };
     if smallest >= known {
         return Ok(None);
