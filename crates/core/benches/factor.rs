@@ -7,8 +7,9 @@ use std::time::Instant;
 
 use covary::evidence::{Moments, gather};
 use covary::linalg::{Mat, MatRef};
+use covary::model::Factors;
 use covary::model::{LinearGaussian, Noise};
-use covary::{FactorAnalysis, FactorFit, FactorSolver};
+use covary::{FactorAnalysis, FactorSolver, Fit};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal, StandardUniform};
@@ -45,8 +46,8 @@ fn seconds(rounds: usize, mut f: impl FnMut()) -> f64 {
     (0..rounds).map(one).fold(f64::INFINITY, f64::min)
 }
 
-fn describe(fit: &FactorFit) -> String {
-    let factor = fit.report.factor.as_ref().unwrap();
+fn describe(fit: &Fit<Factors>) -> String {
+    let factor = fit.report.factor().unwrap();
     format!(
         "{} iterations, {} passes, gradient {:.1e}, log-likelihood per row {:.9} ({:?})",
         factor.iterations,

@@ -118,8 +118,8 @@ fn tall(quick: bool) {
     let [a, b] = [Ppca::new(q).fit(x).unwrap(), Ppca::new(q).fit(x32).unwrap()];
     println!(
         "  σ² {:.9} (f64) {:.9} (f32), truth 0.25",
-        a.spectrum.noise_variance(),
-        b.spectrum.noise_variance()
+        a.spectrum().unwrap().noise_variance(),
+        b.spectrum().unwrap().noise_variance()
     );
 }
 
@@ -165,8 +165,10 @@ fn large(quick: bool) {
     let exact = Ppca::new(Components::All).solver(Solver::Eigen);
     if quick {
         let exact = exact.fit(x).unwrap();
-        let error =
-            (0..q).map(|j| (fit.spectrum.eigenvalues()[j] / exact.spectrum.eigenvalues()[j] - 1.0).abs());
+        let error = (0..q).map(|j| {
+            (fit.spectrum().unwrap().eigenvalues()[j] / exact.spectrum().unwrap().eigenvalues()[j] - 1.0)
+                .abs()
+        });
         println!(
             "  eigenvalues against the whole decomposition: {:.1e} relative, target 1e-8",
             error.fold(0.0, f64::max)
@@ -174,8 +176,10 @@ fn large(quick: bool) {
     } else {
         let started = Instant::now();
         let exact = Ppca::new(q).solver(Solver::Eigen).fit(x).unwrap();
-        let error =
-            (0..q).map(|j| (fit.spectrum.eigenvalues()[j] / exact.spectrum.eigenvalues()[j] - 1.0).abs());
+        let error = (0..q).map(|j| {
+            (fit.spectrum().unwrap().eigenvalues()[j] / exact.spectrum().unwrap().eigenvalues()[j] - 1.0)
+                .abs()
+        });
         println!(
             "  eigenvalues against the covariance's ({:.1} s): {:.1e} relative, target 1e-8",
             started.elapsed().as_secs_f64(),

@@ -26,6 +26,10 @@ pub enum Event {
         /// Its change, or the measure that decides about stopping.
         change: f64,
     },
+    /// The number of components is being chosen, which takes fits of its own.
+    Choosing,
+    /// The fit itself begins.
+    Fitting,
 }
 
 /// A caller's view of a running fit. The default watches nothing and never stops.

@@ -215,6 +215,16 @@ pub enum Error {
         /// Why not.
         reason: String,
     },
+    /// A question that a kind of model has no answer to.
+    #[error("{kind} does not have {lacks}; {} {}", listed(.kinds), if .kinds.len() == 1 { "has" } else { "have" })]
+    Capability {
+        /// The kind, in words.
+        kind: &'static str,
+        /// What it lacks, in words.
+        lacks: &'static str,
+        /// The kinds that have it, as people type them.
+        kinds: Vec<&'static str>,
+    },
     /// A matrix that must be positive definite is not.
     #[error("{what} is not positive definite (pivot {index})")]
     NotPositiveDefinite {
@@ -391,6 +401,15 @@ fn shortened(mut list: Vec<String>) -> String {
     if more > 0 { format!("{shown} and {more} more") } else { shown }
 }
 
+/// a, b and c.
+fn listed(names: &[&str]) -> String {
+    match names {
+        [] => "no kind".into(),
+        [one] => (*one).into(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
+}
+
 impl Error {
     /// Wraps the error of a row source.
     pub fn source(class: ErrorClass, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
@@ -400,7 +419,7 @@ impl Error {
     /// The kind of trouble.
     pub fn class(&self) -> ErrorClass {
         match self {
-            Self::Parameter { .. } | Self::Solver { .. } => ErrorClass::Usage,
+            Self::Parameter { .. } | Self::Solver { .. } | Self::Capability { .. } => ErrorClass::Usage,
             Self::NotPositiveDefinite { .. }
             | Self::Decomposition(_)
             | Self::Collapsed { .. }

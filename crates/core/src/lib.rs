@@ -43,6 +43,7 @@ pub mod linalg;
 pub mod memory;
 pub mod model;
 pub mod persist;
+mod request;
 pub mod rotate;
 pub mod select;
 
@@ -50,8 +51,10 @@ pub use algorithm::Components;
 pub use control::{Control, Event};
 pub use error::{Error, ErrorClass, Result};
 pub use estimator::{
-    BayesMethod, BayesianPca, FactorAnalysis, FactorFit, FactorSolver, Fit, Pca, Ppca, Solver,
+    BayesMethod, BayesianPca, FactorAnalysis, FactorSolver, Fit, Pca, Ppca, Run, Scale, Solver,
 };
+
+pub use request::{Data, Request};
 
 /// The example in the README is compiled and run.
 #[cfg(doctest)]

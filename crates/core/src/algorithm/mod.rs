@@ -43,6 +43,20 @@ pub enum Components {
     All,
     /// The number of largest evidence by Minka's approximation.
     Evidence,
+    /// To be chosen before the fit, which a [`Request`](crate::Request) does.
+    Auto,
+}
+
+impl std::fmt::Display for Components {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Count(q) => write!(f, "{q}"),
+            Self::Fraction(share) => write!(f, "{share}"),
+            Self::All => f.write_str("all"),
+            Self::Evidence => f.write_str("mle"),
+            Self::Auto => f.write_str("auto"),
+        }
+    }
 }
 
 impl From<usize> for Components {
@@ -64,6 +78,10 @@ impl Components {
         match self {
             Self::Fraction(f) if !(f > 0.0 && f < 1.0) => {
                 Err(Error::Parameter { name, value: f.to_string(), allowed })
+            }
+            Self::Auto => {
+                let allowed = "chosen first, which a request does; or given";
+                Err(Error::Parameter { name, value: "auto".into(), allowed })
             }
             _ => Ok(()),
         }
@@ -96,7 +114,7 @@ impl Components {
         }
         let possible = features.min(rows - 1);
         match self {
-            Self::All => Ok(eigenvalues[..possible].iter().filter(|v| **v > rounding).count()),
+            Self::All | Self::Auto => Ok(eigenvalues[..possible].iter().filter(|v| **v > rounding).count()),
             Self::Count(requested) if requested > possible => {
                 Err(Error::Components { requested, possible, rows, features })
             }

@@ -43,7 +43,7 @@ pub(crate) fn from_available_cases(
             components.resolve(usize::MAX, positive.len(), &positive, 0.0)?.min(possible)
         }
         Components::Count(q) => q,
-        Components::All => possible,
+        Components::All | Components::Auto => possible,
         Components::Evidence => {
             let reason =
                 "the evidence for a number of components needs complete rows; give a number or a fraction";

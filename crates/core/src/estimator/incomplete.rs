@@ -83,7 +83,7 @@ impl<M> Spectral<M> {
     pub(super) fn pairs_fit(&self, source: &dyn RowSource) -> bool {
         let p = source.n_features();
         let most = if source.observed_only() { PAIRWISE_OBSERVED } else { PAIRWISE_FEATURES };
-        p <= most && PAIR_BYTES.saturating_mul(p * p) <= self.memory
+        p <= most && PAIR_BYTES.saturating_mul(p * p) <= self.run.bytes()
     }
 
     /// Where EM starts, from the rows alone.
@@ -119,7 +119,7 @@ impl<M> Spectral<M> {
         let error_of_means = seen.error_of_means();
         match seen {
             Seen::Pairs(cases) => {
-                let found = start::from_available_cases(&cases, self.components, self.seed)?;
+                let found = start::from_available_cases(&cases, self.components, self.run.seed)?;
                 let (census, unseen_pairs) = (cases.census.clone(), Some(cases.unseen_pairs));
                 let parameters = self.warm(found)?;
                 self.check_evidence(&parameters)?;
@@ -129,7 +129,7 @@ impl<M> Spectral<M> {
             Seen::Features(census, margins) => {
                 let features = (&census, &margins);
                 let (found, passes) =
-                    start::from_filled_rows(source, features, self.components, self.seed, control)?;
+                    start::from_filled_rows(source, features, self.components, self.run.seed, control)?;
                 let (parameters, unseen_pairs) = (self.warm(found)?, None);
                 let passes = passes + 1;
                 Ok(Begin { census, unseen_pairs, parameters, error_of_means, passes, cases: None })
@@ -141,7 +141,7 @@ impl<M> Spectral<M> {
     fn check_evidence(&self, start: &LatentParameters) -> Result<()> {
         let (p, q) = (start.n_features(), start.n_latent());
         let needed = evidence_bytes(p, q);
-        if matches!(self.components, Components::Count(_)) || needed <= self.memory {
+        if matches!(self.components, Components::Count(_)) || needed <= self.run.bytes() {
             return Ok(());
         }
         let reason = format!(
@@ -197,10 +197,10 @@ impl<M> Spectral<M> {
         source: &dyn RowSource,
         control: &Control<'_>,
     ) -> Result<(em::Optimum, Journey)> {
-        let tolerance = self.tolerance.unwrap_or(TOLERANCE);
+        let tolerance = self.run.tolerance.unwrap_or(TOLERANCE);
         let grow = self.start.is_none() && Holes::new(&begin.census, None).share() > MOSTLY_MISSING;
         let first = if grow { 1 } else { begin.parameters.n_latent() };
-        let mut growth = Growth::new(begin, first).within(None, self.max_iterations);
+        let mut growth = Growth::new(begin, first).within(None, self.run.iterations());
         let mut passes = 0;
         loop {
             let last = growth.is_whole();
@@ -242,7 +242,7 @@ impl Ppca {
         let mut limited = self.clone();
         limited.components = Components::Count(q);
         let begin = limited.begin_from(seen, source, control)?;
-        let growth = Growth::new(&begin, 1).within(self.tolerance, self.max_iterations);
+        let growth = Growth::new(&begin, 1).within(self.run.tolerance, self.run.iterations());
         let Begin { census, unseen_pairs, .. } = begin;
         Ok((growth, Outlook { holes: Holes::new(&census, unseen_pairs), possible }))
     }

@@ -2,23 +2,31 @@
 
 mod bayesian;
 mod factor;
+mod family;
 mod growth;
 mod incomplete;
+mod infinite;
 mod online;
 mod plan;
 mod precision;
 mod report;
+mod run;
+mod scale;
 mod spectral;
 mod turn;
 
 pub use bayesian::{BayesMethod, BayesReport, BayesianPca};
-pub use factor::{FactorAnalysis, FactorFit, FactorSolver, most_factors, standard_errors};
+pub use factor::{FactorAnalysis, FactorSolver, most_factors, standard_errors};
+pub use family::{Chooser, Family};
 pub(crate) use growth::{Grown, Growth, Outlook};
 pub use online::{Batch, Online, Tally};
-pub use plan::{Plan, Request, Solver, choose};
+pub use plan::{Plan, Problem, Solver, choose};
 pub use precision::ppca_estimate;
-pub use report::{FactorReport, Fit, Holes, Report, RotationReport};
-pub use spectral::{FromSpectrum, Pca, Ppca, Spectral};
+pub use report::{Details, FactorReport, Fit, Holes, Report, RotationReport};
+pub use run::Run;
+pub(crate) use scale::Scaling;
+pub use scale::{Scale, Scaled};
+pub use spectral::{Completion, FromSpectrum, Pca, Ppca, Spectral, SpectralModel};
 pub use turn::turned;
 
 use crate::control::Control;

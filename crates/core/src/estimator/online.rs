@@ -205,9 +205,9 @@ impl<M: FromSpectrum> Spectral<M> {
         };
         let journey = Journey { stop: Stop::IterationLimit, trace: tally.trace.clone(), passes: 1 };
         let model = M::from_spectrum(&spectrum)?;
-        let report = Report::new(plan, &spectrum, Some(journey), started.elapsed().as_secs_f64());
+        let report = Report::new(plan, spectrum, Some(journey), started.elapsed().as_secs_f64());
         let holes = Some(Holes { online_steps: Some(steps), ..tally.holes.clone() });
-        Ok(Fit { model, spectrum, report: Report { holes, ..report } })
+        Ok(Fit { model, report: Report { holes, ..report } })
     }
 
     fn look_at_holes(&self, seen: &Online, rows: &Rows<'_>, control: &Control<'_>) -> Result<Batch> {
@@ -234,7 +234,12 @@ impl<M: FromSpectrum> Spectral<M> {
     fn begin(&self, seen: &Online, rows: &Rows<'_>, control: &Control<'_>) -> Result<LatentParameters> {
         let known = match &self.start {
             Some(model) => Some(model.clone()),
-            None => self.fit_moments(&seen.complete).and_then(|fit| fit.spectrum.ppca()).ok(),
+            None => self
+                .fit_moments(&seen.complete)
+                .and_then(|fit| Ok(fit.report.spectrum))
+                .ok()
+                .flatten()
+                .and_then(|spectrum| spectrum.ppca().ok()),
         };
         if let Some(parameters) = known.as_ref().and_then(of_model) {
             return Ok(parameters);
@@ -243,10 +248,10 @@ impl<M: FromSpectrum> Spectral<M> {
         if !self.pairs_fit(source) {
             let (census, margins) = gather(source, || Survey::empty(p), control)?.finish()?;
             let seen = (&census, &margins);
-            return Ok(start::from_filled_rows(source, seen, self.components, self.seed, control)?.0);
+            return Ok(start::from_filled_rows(source, seen, self.components, self.run.seed, control)?.0);
         }
         match gather(source, || Pairwise::empty(p), control)?.finish()? {
-            Found::Incomplete(cases) => start::from_available_cases(&cases, self.components, self.seed),
+            Found::Incomplete(cases) => start::from_available_cases(&cases, self.components, self.run.seed),
             Found::Complete(_) => Err(Error::NoRows),
         }
     }

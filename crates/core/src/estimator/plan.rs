@@ -45,9 +45,9 @@ impl Solver {
     }
 }
 
-/// What is known when a solver is chosen.
+/// The size of a fit: what is known when a solver is chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Request {
+pub struct Problem {
     /// Number of rows, when known before reading them.
     pub rows: Option<usize>,
     /// Number of features.
@@ -91,21 +91,22 @@ impl Plan {
 ///
 /// # Errors
 /// When the solver asked for, or every solver, is impossible here; the reason says what would help.
-pub fn choose(asked: Solver, request: &Request) -> Result<Plan> {
-    let costs = Costs::new(request);
+pub fn choose(asked: Solver, problem: &Problem) -> Result<Plan> {
+    let costs = Costs::new(problem);
     let plan = |solver: Solver, reason: String| Plan { solver, reason, memory: costs.memory(solver) };
     if asked != Solver::Auto {
-        costs.check(asked, request)?;
+        costs.check(asked, problem)?;
+        costs.check_memory(asked, problem)?;
         return Ok(plan(asked, "asked for".into()));
     }
     let possible: Vec<Solver> = [Solver::Eigen, Solver::Dual, Solver::Krylov]
         .into_iter()
-        .filter(|s| costs.check(*s, request).is_ok() && costs.memory(*s) <= request.memory)
+        .filter(|s| costs.check(*s, problem).is_ok() && costs.memory(*s) <= problem.memory)
         .collect();
     let cheapest = possible.iter().copied().min_by(|a, b| costs.work(*a).total_cmp(&costs.work(*b)));
     match cheapest {
-        Some(solver) => Ok(plan(solver, costs.reason(solver, &possible, request))),
-        None => Err(costs.nothing_fits(request)),
+        Some(solver) => Ok(plan(solver, costs.reason(solver, &possible, problem))),
+        None => Err(costs.nothing_fits(problem)),
     }
 }
 
@@ -125,11 +126,11 @@ const SQUARES: f64 = 6.0;
 const EVIDENCES: f64 = 16.0;
 
 impl Costs {
-    fn new(request: &Request) -> Self {
-        let q = request.components.count().map(|q| q as f64);
+    fn new(problem: &Problem) -> Self {
+        let q = problem.components.count().map(|q| q as f64);
         // Unknown rows are many: they come from a file that does not fit.
-        let n = request.rows.map_or(f64::INFINITY, |n| n as f64);
-        Self { n, p: request.features as f64, q, block: q.map_or(0.0, |q| 1.25 * q + 8.0) }
+        let n = problem.rows.map_or(f64::INFINITY, |n| n as f64);
+        Self { n, p: problem.features as f64, q, block: q.map_or(0.0, |q| 1.25 * q + 8.0) }
     }
 
     /// Numbers that latent evidence holds for each feature.
@@ -173,10 +174,10 @@ impl Costs {
     }
 
     /// Whether a solver can work on these data at all.
-    fn check(&self, solver: Solver, request: &Request) -> Result<()> {
+    fn check(&self, solver: Solver, problem: &Problem) -> Result<()> {
         let no = |reason: &str| Err(Error::Solver { solver: solver.name(), reason: reason.into() });
         match solver {
-            Solver::Svd | Solver::Dual if !request.in_memory => no(
+            Solver::Svd | Solver::Dual if !problem.in_memory => no(
                 "it needs all rows in memory, and they are read in parts; raise the memory limit or use eigen or krylov",
             ),
             Solver::Newton => no("it is for factor analysis; use eigen"),
@@ -188,12 +189,25 @@ impl Costs {
         }
     }
 
-    fn reason(&self, solver: Solver, possible: &[Solver], request: &Request) -> String {
-        let p = request.features;
-        let rows = request.rows.map_or("many".to_string(), |n| n.to_string());
+    /// Whether a solver that somebody asked for keeps to the limit.
+    fn check_memory(&self, solver: Solver, problem: &Problem) -> Result<()> {
+        let needed = self.memory(solver);
+        if needed <= problem.memory {
+            return Ok(());
+        }
+        let reason = format!(
+            "it would hold about {} MiB, more than the memory limit leaves; raise the limit or let auto choose",
+            needed >> 20
+        );
+        Err(Error::Solver { solver: solver.name(), reason })
+    }
+
+    fn reason(&self, solver: Solver, possible: &[Solver], problem: &Problem) -> String {
+        let p = problem.features;
+        let rows = problem.rows.map_or("many".to_string(), |n| n.to_string());
         let alone = possible.len() == 1;
         match solver {
-            Solver::Eigen if request.in_memory => {
+            Solver::Eigen if problem.in_memory => {
                 format!("{rows} rows of {p} features: the {p} × {p} covariance is the smaller side")
             }
             Solver::Em => "the data have holes".into(),
@@ -210,9 +224,9 @@ impl Costs {
         }
     }
 
-    fn nothing_fits(&self, request: &Request) -> Error {
+    fn nothing_fits(&self, problem: &Problem) -> Error {
         let needed = self.memory(Solver::Eigen).min(self.memory(Solver::Dual)) >> 20;
-        let p = request.features;
+        let p = problem.features;
         let help = if self.q.is_none() { ", or ask for a number of components" } else { "" };
         Error::Solver {
             solver: "automatic",
@@ -247,25 +261,25 @@ mod tests {
             (Some(10_000_000), 20_000, Count(5), false, GB / 2, Krylov),
         ];
         for (rows, features, components, in_memory, memory, expected) in cases {
-            let request = Request { rows, features, in_memory, components, memory };
-            let plan = choose(Solver::Auto, &request).unwrap();
-            assert_eq!(plan.solver, expected, "{request:?}: {}", plan.reason);
+            let problem = Problem { rows, features, in_memory, components, memory };
+            let plan = choose(Solver::Auto, &problem).unwrap();
+            assert_eq!(plan.solver, expected, "{problem:?}: {}", plan.reason);
         }
     }
 
     #[test]
     fn impossible_requests_say_what_would_help() {
-        let request = Request {
+        let problem = Problem {
             rows: None,
             features: 100_000,
             in_memory: false,
             components: Components::Fraction(0.9),
             memory: GB,
         };
-        let text = choose(Solver::Auto, &request).unwrap_err().to_string();
+        let text = choose(Solver::Auto, &problem).unwrap_err().to_string();
         assert!(text.contains("raise the memory limit") && text.contains("number of components"), "{text}");
         for solver in [Solver::Svd, Solver::Dual, Solver::Krylov] {
-            assert!(choose(solver, &request).is_err());
+            assert!(choose(solver, &problem).is_err());
         }
     }
 }

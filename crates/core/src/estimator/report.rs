@@ -1,13 +1,16 @@
-//! What a fit gives back: the model, the spectrum it came from and how it went.
+//! What a fit gives back: the model and how it went.
+
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{BayesReport, Plan};
+use super::{BayesReport, Plan, Scaled, Solver};
 use crate::algorithm::{Journey, RedundantFeatures, Stop};
 use crate::assess::Assessment;
 use crate::data::{counted_rows, counted_weight};
+use crate::error::Result;
 use crate::evidence::Census;
-use crate::model::Spectrum;
+use crate::model::{AnyModel, Model, Spectrum};
 use crate::rotate::{Rotate, Rotated};
 
 /// A fitted model with its provenance.
@@ -15,10 +18,21 @@ use crate::rotate::{Rotate, Rotated};
 pub struct Fit<M> {
     /// The model.
     pub model: M,
-    /// Eigenvalues and directions of the data.
-    pub spectrum: Spectrum,
     /// How the fit went.
     pub report: Report,
+}
+
+impl<M> Fit<M> {
+    /// Eigenvalues and directions of the data, where the fit found them.
+    pub fn spectrum(&self) -> Option<&Spectrum> {
+        self.report.spectrum.as_ref()
+    }
+}
+
+impl<M: Model> From<Fit<M>> for Fit<AnyModel> {
+    fn from(fit: Fit<M>) -> Self {
+        Self { model: Arc::new(fit.model), report: fit.report }
+    }
 }
 
 /// How a fit went.
@@ -34,26 +48,31 @@ pub struct Report {
     pub features: usize,
     /// Number of components, q.
     pub components: usize,
-    /// Total log-likelihood of the rows; `None` when it is infinite, because the rows lie in the model's plane, or a caller stopped before
-    /// it was known.
+    /// Total log-likelihood of the rows: infinite when they lie in the model's plane, `None` when it is not known,
+    /// because a caller stopped before it was, or the numbers were given.
+    #[serde(with = "super::infinite")]
     pub log_likelihood: Option<f64>,
     /// Trace of the covariance, divisor n.
     pub total_variance: f64,
     /// What is missing; `None` for complete rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holes: Option<Holes>,
-    /// What factor analysis has to say besides; `None` for other models.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub factor: Option<FactorReport>,
-    /// What Bayesian PCA has to say besides; `None` for other models.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bayes: Option<BayesReport>,
+    /// What the family of the model has to say besides.
+    #[serde(flatten)]
+    pub details: Option<Details>,
     /// Features that were left out when the number of components was chosen; `None` when there were none or it was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redundant: Option<RedundantFeatures>,
     /// How the loadings were turned, in the fit or afterwards, whatever the model; `None` when they were not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotation: Option<RotationReport>,
+    /// How features were divided before the fit; `None` when they were not. Total variance and eigenvalues are those of the
+    /// divided features.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scaled: Option<Scaled>,
+    /// Why so many components, where their number was chosen for the data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choice: Option<String>,
     /// Why the fit ended.
     pub stop: Stop,
     /// Passes over the rows.
@@ -63,6 +82,19 @@ pub struct Report {
     /// Wall time. Not part of a model file: the same model must give the same bytes.
     #[serde(skip)]
     pub seconds: f64,
+    /// Eigenvalues and directions of the data, where the fit found them. Not part of a report in a file.
+    #[serde(skip)]
+    pub spectrum: Option<Spectrum>,
+}
+
+/// What a family adds to a report: one line for each that does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Details {
+    /// Of factor analysis.
+    Factor(FactorReport),
+    /// Of Bayesian PCA.
+    Bayes(BayesReport),
 }
 
 /// What a fit of factors adds to a report.
@@ -164,8 +196,7 @@ impl Holes {
 }
 
 impl Report {
-    pub(super) fn new(plan: Plan, spectrum: &Spectrum, journey: Option<Journey>, seconds: f64) -> Self {
-        let log_likelihood = spectrum.log_likelihood();
+    pub(super) fn new(plan: Plan, spectrum: Spectrum, journey: Option<Journey>, seconds: f64) -> Self {
         let journey = journey.unwrap_or(Journey { stop: Stop::Converged, trace: Vec::new(), passes: 1 });
         Self {
             plan,
@@ -173,17 +204,67 @@ impl Report {
             weight: spectrum.weight(),
             features: spectrum.n_features(),
             components: spectrum.n_components(),
-            log_likelihood: log_likelihood.is_finite().then_some(log_likelihood),
+            log_likelihood: known(spectrum.log_likelihood()),
             total_variance: spectrum.total_variance(),
             holes: None,
-            factor: None,
-            bayes: None,
+            details: None,
             redundant: None,
             rotation: None,
+            scaled: None,
+            choice: None,
             stop: journey.stop,
             passes: journey.passes,
             trace: journey.trace,
             seconds,
+            spectrum: Some(spectrum),
+        }
+    }
+
+    /// Of a model whose numbers were given instead of fitted.
+    ///
+    /// # Errors
+    /// When arithmetic breaks down.
+    pub fn of_numbers(model: &dyn Model) -> Result<Self> {
+        let total_variance = model.as_loadings().map_or(0.0, |loadings| {
+            let (factors, noise) = (loadings.factors(), loadings.factors().gaussian().noise().clone());
+            let w = factors.gaussian().loadings().clone();
+            (0..w.nrows()).map(|j| noise.of(j) + w.row(j).squared_norm_l2()).sum()
+        });
+        Ok(Self {
+            plan: Plan { solver: Solver::Given, reason: "the parameters were given".into(), memory: 0 },
+            rows: 0,
+            weight: 0.0,
+            features: model.n_features(),
+            components: model.n_latent(),
+            log_likelihood: None,
+            total_variance,
+            holes: None,
+            details: None,
+            redundant: None,
+            rotation: None,
+            scaled: None,
+            choice: None,
+            stop: Stop::Converged,
+            passes: 0,
+            trace: Vec::new(),
+            seconds: 0.0,
+            spectrum: None,
+        })
+    }
+
+    /// What factor analysis adds; `None` for other models.
+    pub fn factor(&self) -> Option<&FactorReport> {
+        match &self.details {
+            Some(Details::Factor(report)) => Some(report),
+            _ => None,
+        }
+    }
+
+    /// What Bayesian PCA adds; `None` for other models.
+    pub fn bayes(&self) -> Option<&BayesReport> {
+        match &self.details {
+            Some(Details::Bayes(report)) => Some(report),
+            _ => None,
         }
     }
 
@@ -201,4 +282,9 @@ impl Report {
     pub fn converged(&self) -> bool {
         self.stop == Stop::Converged
     }
+}
+
+/// The number, unless arithmetic or a caller left it undefined.
+pub(super) fn known(value: f64) -> Option<f64> {
+    Some(value).filter(|v| !v.is_nan())
 }

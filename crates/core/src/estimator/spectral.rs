@@ -1,17 +1,22 @@
 //! PPCA and PCA: one closed form, two readings of it.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::incomplete::{Begin, Incomplete};
-use super::{Fit, Holes, Plan, Report, Request, Solver, choose, explained, with_threads};
+use super::report::known;
+use super::run::run_options;
+use super::{
+    Batch, Family, Fit, Holes, Online, Plan, Problem, Report, Run, Solver, choose, explained, with_threads,
+};
 use crate::algorithm::resolution::lost_in_passes;
 use crate::algorithm::{Components, Journey, RedundantFeatures, Stop, dual, eigen, krylov, svd};
 use crate::control::Control;
 use crate::data::{RowSource, Rows};
 use crate::error::{Error, Result};
 use crate::evidence::{Found, Moments, Pairwise, gather};
-use crate::model::{LinearGaussian, PrincipalComponents, Spectrum};
+use crate::model::{AnyModel, Kind, LinearGaussian, Model, PrincipalComponents, Spectrum};
 
 /// Relative error of the noise variance that single precision may leave.
 const NOISE_ACCURACY: f64 = 1e-4;
@@ -65,13 +70,20 @@ pub type Pca = Spectral<PrincipalComponents>;
 pub struct Spectral<M> {
     pub(super) components: Components,
     solver: Solver,
-    pub(super) memory: usize,
-    pub(super) tolerance: Option<f64>,
-    pub(super) max_iterations: usize,
-    pub(super) seed: u64,
     pub(super) start: Option<LinearGaussian>,
-    pub(super) threads: Option<usize>,
+    completion: Option<Completion>,
+    pub(super) run: Run,
     model: PhantomData<fn() -> M>,
+}
+
+/// To how many directions those of complete rows are completed by others of no variance, which some expect of PCA:
+/// n rows lie in a plane of n − 1 directions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Completion {
+    /// As many as there are rows or features, whichever are fewer, where the directions hold all variance.
+    Rows,
+    /// So many.
+    To(usize),
 }
 
 impl<M> Spectral<M> {
@@ -80,12 +92,9 @@ impl<M> Spectral<M> {
         Self {
             components: components.into(),
             solver: Solver::Auto,
-            memory: usize::MAX,
-            tolerance: None,
-            max_iterations: 1000,
-            seed: 0,
             start: None,
-            threads: None,
+            completion: None,
+            run: Run::default(),
             model: PhantomData,
         }
     }
@@ -96,31 +105,6 @@ impl<M> Spectral<M> {
         self
     }
 
-    /// Bytes that the fit may hold besides rows that are in memory already; no limit by default.
-    pub fn memory(mut self, bytes: usize) -> Self {
-        self.memory = bytes;
-        self
-    }
-
-    /// When an iteration ends. Krylov: residual of each direction, relative to its eigenvalue (1e-12 by default). EM: nats per row of
-    /// log-likelihood that are left to gain, extrapolated (1e-8 by default).
-    pub fn tolerance(mut self, tolerance: f64) -> Self {
-        self.tolerance = Some(tolerance);
-        self
-    }
-
-    /// Limit on the passes of an iterative solver; where components join one by one (most cells missing), for each of them.
-    pub fn max_iterations(mut self, limit: usize) -> Self {
-        self.max_iterations = limit;
-        self
-    }
-
-    /// Seed of the random start of an iterative solver; 0 by default.
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
-        self
-    }
-
     /// Where a fit with holes starts, instead of the spectrum of the observed cells: a model of the same features and number
     /// of components. Complete data need no start.
     pub fn start(mut self, model: LinearGaussian) -> Self {
@@ -128,10 +112,34 @@ impl<M> Spectral<M> {
         self
     }
 
-    /// Number of threads; all cores by default. The result does not depend on it.
-    pub fn threads(mut self, threads: usize) -> Self {
-        self.threads = Some(threads);
+    run_options! {
+        /// When an iteration ends. Krylov: residual of each direction, relative to its eigenvalue (1e-12 by default). EM: nats
+        /// per row of log-likelihood that are left to gain, extrapolated (1e-8 by default).
+    }
+}
+
+impl Pca {
+    /// Adds directions of no variance to those of complete rows.
+    pub fn completion(mut self, completion: Completion) -> Self {
+        self.completion = Some(completion);
         self
+    }
+
+    /// The fit with the directions that were asked for besides.
+    fn completed(&self, fit: Fit<PrincipalComponents>) -> Result<Fit<PrincipalComponents>> {
+        let asked = self.completion.filter(|_| fit.report.holes.is_none());
+        let q = match asked {
+            Some(Completion::To(q)) => q,
+            Some(Completion::Rows) if fit.model.noise_variance() == 0.0 => {
+                fit.report.counted_rows().min(fit.report.features)
+            }
+            _ => 0,
+        };
+        if q <= fit.model.n_components() {
+            return Ok(fit);
+        }
+        let model = fit.model.completed(q)?;
+        Ok(Fit { report: Report { components: model.n_components(), ..fit.report }, model })
     }
 }
 
@@ -149,9 +157,10 @@ impl<M: FromSpectrum> Spectral<M> {
     /// # Errors
     /// As [`fit`](Self::fit), and [`Error::Interrupted`].
     pub fn fit_with<'a>(&self, rows: impl Into<Rows<'a>>, control: &Control<'_>) -> Result<Fit<M>> {
+        self.run.check()?;
         let rows = rows.into();
         let source = rows.source();
-        with_threads(self.threads, || self.run(source, control))
+        with_threads(self.run.threads, || self.fit_source(source, control))
     }
 
     /// Fits moments: no rows are needed.
@@ -163,17 +172,7 @@ impl<M: FromSpectrum> Spectral<M> {
             return without_components(self.with_one().fit_moments(moments)?);
         }
         let started = Instant::now();
-        self.components.check()?;
-        if !matches!(self.solver, Solver::Auto | Solver::Eigen) {
-            let reason = "moments hold a covariance and no rows; use eigen".into();
-            return Err(Error::Solver { solver: self.solver.name(), reason });
-        }
-        let plan = Plan {
-            solver: Solver::Eigen,
-            reason: "moments hold the covariance already".into(),
-            memory: moments.n_features().pow(2) * 48,
-        };
-        let spectrum = eigen::solve(moments, self.components, self.seed)?;
+        let (plan, spectrum) = self.solve_moments_alone(moments)?;
         let moments = (self.components == Components::Evidence).then(|| moments.clone());
         finish(Solved { moments, ..Solved::new(plan, spectrum) }, self.components, started)
     }
@@ -183,9 +182,9 @@ impl<M: FromSpectrum> Spectral<M> {
         Self { components: Components::Count(1), ..self.clone() }
     }
 
-    fn run(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Fit<M>> {
+    fn fit_source(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Fit<M>> {
         if self.components == Components::Count(0) {
-            return without_components(self.with_one().run(source, control)?);
+            return without_components(self.with_one().fit_source(source, control)?);
         }
         let started = Instant::now();
         let solved = match self.look_at(source, control)? {
@@ -196,7 +195,92 @@ impl<M: FromSpectrum> Spectral<M> {
     }
 }
 
+/// What distinguishes the readings of a spectrum as families.
+pub trait SpectralModel: FromSpectrum + Model {
+    /// Its kind.
+    fn family() -> &'static Kind;
+
+    /// The fit as the family's options want it.
+    ///
+    /// # Errors
+    /// When the data do not allow it.
+    fn finished(family: &Spectral<Self>, fit: Fit<Self>) -> Result<Fit<Self>> {
+        let _ = family;
+        Ok(fit)
+    }
+}
+
+impl SpectralModel for LinearGaussian {
+    fn family() -> &'static Kind {
+        Kind::ppca()
+    }
+}
+
+impl SpectralModel for PrincipalComponents {
+    fn family() -> &'static Kind {
+        Kind::pca()
+    }
+
+    fn finished(family: &Spectral<Self>, fit: Fit<Self>) -> Result<Fit<Self>> {
+        family.completed(fit)
+    }
+}
+
+impl<M: SpectralModel> Family for Spectral<M> {
+    fn kind(&self) -> &'static Kind {
+        M::family()
+    }
+
+    fn components(&self) -> Components {
+        self.components
+    }
+
+    fn with_components(&self, components: Components) -> Arc<dyn Family> {
+        Arc::new(Self { components, ..self.clone() })
+    }
+
+    fn with_run(&self, run: Run) -> Arc<dyn Family> {
+        Arc::new(self.clone().run(run))
+    }
+
+    fn with_start(&self, start: &AnyModel) -> Result<Arc<dyn Family>> {
+        Ok(Arc::new(self.clone().start(start.with_loadings()?.factors().gaussian().clone())))
+    }
+
+    fn fit_rows(&self, rows: &dyn RowSource, control: &Control<'_>) -> Result<Fit<AnyModel>> {
+        Ok(M::finished(self, self.fit_with(rows, control)?)?.into())
+    }
+
+    fn fit_moments(&self, moments: &Moments, _: &Control<'_>) -> Result<Fit<AnyModel>> {
+        Ok(M::finished(self, Self::fit_moments(self, moments)?)?.into())
+    }
+
+    fn look(&self, seen: &Online, rows: &dyn RowSource, control: &Control<'_>) -> Result<Batch> {
+        Self::look(self, seen, rows, control)
+    }
+
+    fn fit_online(&self, seen: &Online, _: &Control<'_>) -> Result<Fit<AnyModel>> {
+        Ok(M::finished(self, Self::fit_online(self, seen)?)?.into())
+    }
+}
+
 impl<M> Spectral<M> {
+    /// The spectrum of moments.
+    pub(super) fn solve_moments_alone(&self, moments: &Moments) -> Result<(Plan, Spectrum)> {
+        self.run.check()?;
+        self.components.check()?;
+        if !matches!(self.solver, Solver::Auto | Solver::Eigen) {
+            let reason = "moments hold a covariance and no rows; use eigen".into();
+            return Err(Error::Solver { solver: self.solver.name(), reason });
+        }
+        let plan = Plan {
+            solver: Solver::Eigen,
+            reason: "moments hold the covariance already".into(),
+            memory: moments.n_features().pow(2) * 48,
+        };
+        Ok((plan, eigen::solve(moments, self.components, self.run.seed)?))
+    }
+
     /// Complete rows are solved in closed form; of rows with holes it shows where EM starts. Which it is shows when a pass meets the
     /// first hole.
     pub(super) fn look_at(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Looked> {
@@ -212,7 +296,7 @@ impl<M> Spectral<M> {
         // Tables of which only some cells were seen have holes: nothing to choose, and no p × p matrix that must fit.
         let seen_in_part = self.solver == Solver::Auto && source.observed_only();
         let asked = if seen_in_part { Solver::Em } else { self.solver };
-        let plan = choose(asked, &self.request(source))?;
+        let plan = choose(asked, &self.problem(source))?;
         if plan.solver != Solver::Em {
             plan.check_memory()?; // what EM takes shows when it is known what is missing
         }
@@ -242,13 +326,13 @@ impl<M> Spectral<M> {
         }
     }
 
-    fn request(&self, source: &dyn RowSource) -> Request {
-        Request {
+    fn problem(&self, source: &dyn RowSource) -> Problem {
+        Problem {
             rows: source.n_rows(),
             features: source.n_features(),
             in_memory: source.as_table().is_some(),
             components: self.components,
-            memory: self.memory,
+            memory: self.run.bytes(),
         }
     }
 
@@ -261,9 +345,10 @@ impl<M> Spectral<M> {
         let q = self.components;
         match (solver, q) {
             (Solver::Svd, _) => Ok(Solved::new(plan, svd::solve(in_memory()?, q)?)),
-            (Solver::Dual, _) => Ok(Solved::new(plan, dual::solve(in_memory()?, q, self.seed, control)?)),
+            (Solver::Dual, _) => Ok(Solved::new(plan, dual::solve(in_memory()?, q, self.run.seed, control)?)),
             (Solver::Krylov, Components::Count(q)) => {
-                let (seed, tolerance, max_iterations) = (self.seed, self.tolerance, self.max_iterations);
+                let (seed, tolerance, max_iterations) =
+                    (self.run.seed, self.run.tolerance, self.run.iterations());
                 let options = krylov::Options { seed, tolerance, max_iterations };
                 let (spectrum, journey) = krylov::solve(source, q, options, control)?;
                 match lost_in_passes(&spectrum, source, control)? {
@@ -280,8 +365,8 @@ impl<M> Spectral<M> {
 
     /// Features of very different scales, which passes cannot tell: the covariance can, where there is memory for it.
     fn solve_scales(&self, lost: Error, source: &dyn RowSource, control: &Control<'_>) -> Result<Solved> {
-        let plan = choose(Solver::Eigen, &self.request(source))?;
-        if plan.memory > self.memory {
+        let plan = choose(Solver::Eigen, &self.problem(source))?;
+        if plan.memory > self.run.bytes() {
             return Err(lost);
         }
         let reason = "features differ by orders of magnitude: the covariance keeps each to its own scale";
@@ -299,14 +384,14 @@ impl<M> Spectral<M> {
         control: &Control<'_>,
     ) -> Result<Solved> {
         let (p, q) = (source.n_features(), self.components);
-        let spectrum = eigen::solve(&moments, q, self.seed);
+        let spectrum = eigen::solve(&moments, q, self.run.seed);
         let error = moments.single_precision_error();
         let coarse = |s: &Spectrum| error * s.eigenvalues()[0] > NOISE_ACCURACY * s.noise_variance();
         if error == 0.0 || spectrum.as_ref().is_ok_and(|s| !coarse(s)) {
             return Ok(Solved { moments: Some(moments), ..Solved::new(plan, spectrum?) });
         }
         let moments = gather(source, || Moments::empty(p), control)?;
-        let spectrum = eigen::solve(&moments, q, self.seed)?;
+        let spectrum = eigen::solve(&moments, q, self.run.seed)?;
         let journey = Some(Journey { stop: Stop::Converged, trace: Vec::new(), passes: 2 });
         Ok(Solved { journey, moments: Some(moments), ..Solved::new(plan, spectrum) })
     }
@@ -318,10 +403,13 @@ fn without_components<M: FromSpectrum>(fit: Fit<M>) -> Result<Fit<M>> {
         let (name, value) = ("the number of components", "0".into());
         return Err(Error::Parameter { name, value, allowed: "at least 1 when rows have holes" });
     }
-    let spectrum = fit.spectrum.leading(0);
-    let ll = spectrum.log_likelihood();
-    let report = Report { components: 0, log_likelihood: ll.is_finite().then_some(ll), ..fit.report };
-    Ok(Fit { model: M::from_spectrum(&spectrum)?, spectrum, report })
+    let Some(spectrum) = fit.report.spectrum.as_ref().map(|spectrum| spectrum.leading(0)) else {
+        return Ok(fit);
+    };
+    let log_likelihood = known(spectrum.log_likelihood());
+    let model = M::from_spectrum(&spectrum)?;
+    let report = Report { components: 0, log_likelihood, spectrum: Some(spectrum), ..fit.report };
+    Ok(Fit { model, report })
 }
 
 /// What a look at the rows gives.
@@ -363,6 +451,6 @@ fn finish<M: FromSpectrum>(solved: Solved, components: Components, started: Inst
     let moments = moments.filter(|_| components == Components::Evidence);
     let redundant = moments.map(|m| RedundantFeatures::of(&m)).filter(|found| !found.is_empty());
     let model = M::from_spectrum(&spectrum)?;
-    let report = Report::new(plan, &spectrum, journey, started.elapsed().as_secs_f64());
-    Ok(Fit { model, spectrum, report: Report { holes, redundant, ..report } })
+    let report = Report::new(plan, spectrum, journey, started.elapsed().as_secs_f64());
+    Ok(Fit { model, report: Report { holes, redundant, ..report } })
 }

@@ -142,6 +142,16 @@ impl Moments {
         Self { center, scatter: Mat::from_fn(p, p, entry), ..*self }
     }
 
+    /// Those of features divided by `scale` (p numbers above 0).
+    pub(crate) fn divided(&self, scale: &[f64]) -> Self {
+        let (p, each) =
+            (scale.len(), |of: &[f64]| of.iter().zip(scale).map(|(x, d)| x / d).collect::<Vec<_>>());
+        let Center { rows, weight, mean, rest } = &self.center;
+        let center = Center { rows: *rows, weight: *weight, mean: each(mean), rest: each(rest) };
+        let scatter = Mat::from_fn(p, p, |i, j| self.scatter[(i, j)] / scale[i] / scale[j]);
+        Self { center, scatter, ..*self }
+    }
+
     /// Lower triangle of the scatter (p × p); what stands above the diagonal is not defined.
     pub fn scatter_lower(&self) -> MatRef<'_, f64> {
         self.scatter.as_ref()

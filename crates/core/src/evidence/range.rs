@@ -19,6 +19,11 @@ impl Range {
         self.0[feature].0 < self.0[feature].1
     }
 
+    /// Largest minus smallest cell of each feature; 0 where there is none.
+    pub(crate) fn widths(&self) -> Vec<f64> {
+        self.0.iter().map(|(least, most)| (most - least).max(0.0)).collect()
+    }
+
     fn add(&mut self, feature: usize, cell: f64) {
         let (least, most) = &mut self.0[feature];
         (*least, *most) = (least.min(cell), most.max(cell)); // NaN changes neither

@@ -1,9 +1,30 @@
 //! Factor analysis as people read it: loadings on turned factors, what they explain, and scores.
 
-use super::{LinearGaussian, Noise, Posterior};
-use crate::data::Rows;
+use std::sync::Arc;
+
+use super::arrays::{Array, Arrays, StoredArrays};
+use super::capability::{Decode, Density, Encode, Fill, Gaussian, LatentPosterior, Loadings, numbered};
+use super::{AnyModel, Capability, Kind, LinearGaussian, Model, Noise, Posterior, Reconstruction, ppca};
+use crate::data::{RowSource, Rows};
 use crate::error::{Error, Result};
 use crate::linalg::{Cholesky, Mat, MatRef, column_norm, inverse, mirror_lower, product};
+
+pub(super) static KIND: Kind = Kind {
+    name: "fa",
+    title: "factor analysis",
+    components: "factors",
+    capabilities: &Capability::ALL,
+    read: |file| Ok(Arc::new(read(file)?)),
+};
+
+fn read(file: &dyn StoredArrays) -> Result<Factors> {
+    let factors = Factors::new(ppca::read(file)?);
+    let q = factors.n_factors();
+    match file.has("turn") {
+        true => factors.with_turn(file.matrix("turn", [Some(q), Some(q)])?),
+        false => Ok(factors),
+    }
+}
 
 /// How far the length of a column of a turn may be from 1.
 const UNIT: f64 = 1e-8;
@@ -288,4 +309,122 @@ fn congruent(t: &Mat<f64>, c: MatRef<'_, f64>) -> Mat<f64> {
     let mut out = product(product(t.transpose(), c).as_ref(), t.as_ref());
     mirror_lower(&mut out);
     out
+}
+impl Model for Factors {
+    fn kind(&self) -> &'static Kind {
+        &KIND
+    }
+
+    fn n_features(&self) -> usize {
+        self.gaussian.n_features()
+    }
+
+    fn n_latent(&self) -> usize {
+        self.n_factors()
+    }
+
+    fn arrays(&self) -> Arrays {
+        let mut arrays = ppca::arrays(&self.gaussian);
+        if let Some(turn) = self.turn() {
+            arrays.insert("turn", Array::Matrix(turn.clone()));
+        }
+        arrays
+    }
+
+    fn rescaled(&self, scale: &[f64]) -> Result<AnyModel> {
+        let rescaled = Self::new(ppca::rescaled(&self.gaussian, scale)?);
+        Ok(Arc::new(self.turn().cloned().map_or(Ok(rescaled.clone()), |turn| rescaled.with_turn(turn))?))
+    }
+
+    fn as_encode(&self) -> Option<&dyn Encode> {
+        Some(self)
+    }
+
+    fn as_posterior(&self) -> Option<&dyn LatentPosterior> {
+        Some(self)
+    }
+
+    fn as_decode(&self) -> Option<&dyn Decode> {
+        Some(self)
+    }
+
+    fn as_density(&self) -> Option<&dyn Density> {
+        Some(self)
+    }
+
+    fn as_fill(&self) -> Option<&dyn Fill> {
+        Some(self)
+    }
+
+    fn as_loadings(&self) -> Option<&dyn Loadings> {
+        Some(self)
+    }
+}
+
+impl Gaussian for Factors {
+    fn gaussian(&self) -> &LinearGaussian {
+        &self.gaussian
+    }
+
+    fn marginal_model(&self, features: &[usize]) -> Result<AnyModel> {
+        Ok(Arc::new(self.marginal(features)?))
+    }
+}
+
+impl Encode for Factors {
+    fn coordinate_names(&self) -> Vec<String> {
+        numbered('f', self.n_factors())
+    }
+
+    fn encode(&self, rows: &dyn RowSource) -> Result<Mat<f64>> {
+        self.transform(rows, Scores::Regression)
+    }
+}
+
+impl LatentPosterior for Factors {
+    fn posterior(&self, rows: &dyn RowSource) -> Result<Posterior> {
+        Self::posterior(self, rows)
+    }
+}
+
+impl Decode for Factors {
+    fn decode(&self, latent: MatRef<'_, f64>) -> Result<Mat<f64>> {
+        Self::decode(self, latent)
+    }
+
+    fn reconstruct(&self, rows: &dyn RowSource, kind: Reconstruction) -> Result<Mat<f64>> {
+        self.gaussian.reconstruct(rows, kind)
+    }
+}
+
+impl Loadings for Factors {
+    fn mean(&self) -> &[f64] {
+        self.gaussian.mean()
+    }
+
+    fn loadings(&self) -> &Mat<f64> {
+        self.pattern()
+    }
+
+    fn noise(&self) -> Noise {
+        self.gaussian.noise().clone()
+    }
+
+    fn axes(&self) -> Result<Mat<f64>> {
+        Ok(self.pattern().clone())
+    }
+
+    /// What each factor explains of the data, which oblique factors share.
+    fn variances(&self) -> Result<Vec<f64>> {
+        let (pattern, structure) = (self.pattern(), self.structure());
+        let columns = pattern.col_iter().zip(structure.col_iter());
+        let mut along: Vec<f64> =
+            columns.map(|(a, b)| a.iter().zip(b.iter()).map(|(a, b)| a * b).sum()).collect();
+        along.sort_by(|a, b| b.total_cmp(a));
+        Ok(along)
+    }
+
+    fn factors(&self) -> Factors {
+        self.clone()
+    }
 }

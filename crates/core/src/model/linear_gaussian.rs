@@ -24,11 +24,25 @@ impl Noise {
         }
     }
 
-    fn select(&self, features: &[usize]) -> Self {
+    /// Its mean over the features; 0 when there are none.
+    pub fn mean(&self) -> f64 {
+        match self {
+            Self::Isotropic(v) => *v,
+            Self::Diagonal(psi) => psi.iter().sum::<f64>() / psi.len().max(1) as f64,
+        }
+    }
+
+    pub(super) fn select(&self, features: &[usize]) -> Self {
         match self {
             Self::Isotropic(v) => Self::Isotropic(*v),
             Self::Diagonal(psi) => Self::Diagonal(features.iter().map(|&j| psi[j]).collect()),
         }
+    }
+}
+
+impl From<f64> for Noise {
+    fn from(variance: f64) -> Self {
+        Self::Isotropic(variance)
     }
 }
 
@@ -100,6 +114,15 @@ impl LinearGaussian {
     /// q.
     pub fn n_latent(&self) -> usize {
         self.loadings.ncols()
+    }
+
+    /// The same with other noise.
+    ///
+    /// # Errors
+    /// When a variance is not finite or negative, or there is not one for each feature.
+    pub(super) fn with_noise(self, noise: Noise) -> Result<Self> {
+        check_noise(&noise, self.n_features())?;
+        Ok(Self { noise, ..self })
     }
 
     /// C = W Wᵀ + noise (p × p).

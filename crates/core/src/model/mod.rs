@@ -1,24 +1,31 @@
 //! What a fitted model is, and what can be asked of it; nothing here knows how a model was found.
 
-mod any;
+mod arrays;
 mod asked;
+mod capability;
 mod factors;
 mod groups;
 mod impute;
 mod kernel;
+mod kind;
 mod linear_gaussian;
 mod listed;
 mod patchy;
 mod posterior;
+mod ppca;
 mod predictive;
 mod principal_components;
 mod questions;
 mod sample;
 mod spectrum;
 
-pub use any::Model;
+pub use arrays::{Array, Arrays, StoredArrays};
+pub use capability::{
+    AnyModel, Capability, Decode, Density, Encode, Fill, Gaussian, LatentPosterior, Loadings, Model,
+};
 pub use factors::{Factors, Scores};
 pub use impute::{Conditional, Imputed, Predicted};
+pub use kind::{KINDS, Kind};
 pub use linear_gaussian::{LinearGaussian, Noise};
 pub use posterior::{LatentCovariance, Posterior};
 pub use predictive::{Predictive, Uncertainty};

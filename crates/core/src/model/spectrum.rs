@@ -10,7 +10,7 @@ use crate::model::{LinearGaussian, Noise, PrincipalComponents};
 /// Eigenvalues λ (divisor n, descending), the leading directions u and the total variance of weighted rows.
 ///
 /// Four solvers make it and one formula each makes PPCA, PCA, whitening and the likelihood from it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Spectrum {
     mean: Vec<f64>,
     eigenvalues: Vec<f64>,

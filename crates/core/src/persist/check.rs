@@ -4,7 +4,7 @@ use super::model::SavedModel;
 use crate::assess::{Adequacy, Assessment, FitIndices, Precision, StandardErrors};
 use crate::error::{Error, Result};
 use crate::estimator::{FactorReport, Holes, Report};
-use crate::model::Model;
+use crate::model::{Factors, Model};
 
 /// How far the variance along one direction may exceed all variance: single precision rounds.
 const EXCESS: f64 = 1.01;
@@ -23,13 +23,16 @@ pub(super) fn check_names(features: &[String], p: usize) -> Result<()> {
 /// At least one for each component and at most one for each feature. None is negative or larger than all
 /// variance, but what goes with oblique factors may be.
 pub(super) fn check_eigenvalues(saved: &SavedModel) -> Result<()> {
+    if saved.model.as_loadings().is_none() {
+        return Ok(());
+    }
     let (p, q, found) = (saved.model.n_features(), saved.model.n_latent(), saved.eigenvalues.len());
     if found < q || found > p.max(q) {
         let (least, most) = (q, p.max(q));
         return Err(Error::Format(format!("it has {found} eigenvalues where {least} to {most} are needed")));
     }
     let most = EXCESS * saved.report.total_variance;
-    let oblique = matches!(saved.model, Model::Fa(_));
+    let oblique = saved.model.downcast_ref::<Factors>().is_some();
     let possible = |v: &f64| oblique || (0.0 <= *v && *v <= most);
     if saved.eigenvalues.iter().all(possible) && saved.explained_ratio().iter().all(|v| v.is_finite()) {
         return Ok(());
@@ -38,7 +41,7 @@ pub(super) fn check_eigenvalues(saved: &SavedModel) -> Result<()> {
 }
 
 /// The numbers of a report, beside those of its model.
-pub(super) fn check_report(report: &Report, model: &Model) -> Result<()> {
+pub(super) fn check_report(report: &Report, model: &dyn Model) -> Result<()> {
     let (p, q) = (model.n_features(), model.n_latent());
     all_possible(&[
         ("number of features", report.features == p),
@@ -46,9 +49,10 @@ pub(super) fn check_report(report: &Report, model: &Model) -> Result<()> {
         ("total weight", is_weight(report.rows, report.weight)),
         ("total variance", not_negative(report.total_variance)),
         ("features that were left out", report.redundant.as_ref().is_none_or(|found| found.is_of(p))),
+        ("scale of the features", report.scaled.as_ref().is_none_or(|s| s.factors.iter().all(|d| *d > 0.0))),
         ("count of missing cells", report.holes.as_ref().is_none_or(|holes| is_count(holes, report.rows))),
     ])?;
-    report.factor.as_ref().map_or(Ok(()), |factor| check_factor(factor, p, q))
+    report.factor().map_or(Ok(()), |factor| check_factor(factor, p, q))
 }
 
 /// Rows count when their weight is positive.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::linalg::Mat;
+use crate::model::{Array, StoredArrays};
 
 /// The newest version of the format that this library reads and the one that it writes.
 pub const FORMAT_VERSION: u64 = 1;
@@ -100,38 +101,6 @@ impl Container {
         D::deserialize(&self.details).map_err(|e| Error::Format(format!("its details cannot be read ({e})")))
     }
 
-    /// Whether there is an array of this name.
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.tensors.contains_key(name)
-    }
-
-    /// The mean of at least one feature: its length is p, which the shapes of all other arrays follow from.
-    pub(super) fn mean(&self) -> Result<Vec<f64>> {
-        let mean = self.vector("mean", None)?;
-        if mean.is_empty() { Err(Error::Format("it has no features".into())) } else { Ok(mean) }
-    }
-
-    /// A vector of finite numbers, of this length where it is known.
-    pub(super) fn vector(&self, name: &str, length: Option<usize>) -> Result<Vec<f64>> {
-        let cells = self.vector_with_limits(name, length)?;
-        check_finite(name, &cells)?;
-        Ok(cells)
-    }
-
-    /// A vector of any numbers.
-    pub(super) fn vector_with_limits(&self, name: &str, length: Option<usize>) -> Result<Vec<f64>> {
-        self.tensor(name, &[length]).map(|t| t.cells.clone())
-    }
-
-    /// A matrix of finite numbers, with these sides where they are known. One must be, and not 0: the cells
-    /// that are there limit the other.
-    pub(super) fn matrix(&self, name: &str, sides: [Option<usize>; 2]) -> Result<Mat<f64>> {
-        let t = self.tensor(name, &sides)?;
-        check_finite(name, &t.cells)?;
-        let (height, width) = (t.shape[0], t.shape[1]);
-        Ok(Mat::from_fn(height, width, |i, j| t.cells[i * width + j]))
-    }
-
     fn tensor(&self, name: &str, sides: &[Option<usize>]) -> Result<&Tensor> {
         let t = self.tensors.get(name).ok_or_else(|| Error::Format(format!("'{name}' is missing")))?;
         let fits = |(found, needed): (&usize, &Option<usize>)| needed.is_none_or(|n| n == *found);
@@ -145,6 +114,43 @@ impl Container {
             t.shape,
             needed.join(", ")
         )))
+    }
+}
+
+impl StoredArrays for Container {
+    fn has(&self, name: &str) -> bool {
+        self.tensors.contains_key(name)
+    }
+
+    fn mean(&self) -> Result<Vec<f64>> {
+        let mean = self.vector("mean", None)?;
+        if mean.is_empty() { Err(Error::Format("it has no features".into())) } else { Ok(mean) }
+    }
+
+    fn vector(&self, name: &str, length: Option<usize>) -> Result<Vec<f64>> {
+        let cells = self.vector_with_limits(name, length)?;
+        check_finite(name, &cells)?;
+        Ok(cells)
+    }
+
+    fn vector_with_limits(&self, name: &str, length: Option<usize>) -> Result<Vec<f64>> {
+        self.tensor(name, &[length]).map(|t| t.cells.clone())
+    }
+
+    fn matrix(&self, name: &str, sides: [Option<usize>; 2]) -> Result<Mat<f64>> {
+        let t = self.tensor(name, &sides)?;
+        check_finite(name, &t.cells)?;
+        let (height, width) = (t.shape[0], t.shape[1]);
+        Ok(Mat::from_fn(height, width, |i, j| t.cells[i * width + j]))
+    }
+}
+
+impl From<&Array> for Tensor {
+    fn from(array: &Array) -> Self {
+        match array {
+            Array::Vector(cells) => Self::vector(cells),
+            Array::Matrix(m) => Self::matrix(m),
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use crate::evidence::{
     Accumulator, Latent, LatentParameters, LatentTotals as Totals, Moments, Sketch, Units,
 };
 use crate::linalg::{Mat, mirror_lower, packed_len};
+use crate::model::StoredArrays;
 
 /// Evidence that can be written and read back.
 pub trait Portable: Accumulator {

@@ -1,16 +1,16 @@
 //! A model file: the model, the names of its features and how it was found.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::check::{check_eigenvalues, check_names, check_report};
 use super::container::{Container, Tensor, to_bytes};
-use crate::algorithm::Stop;
 use crate::error::{Error, Result};
-use crate::estimator::{FactorFit, Fit, Plan, Report, Solver};
+use crate::estimator::{Fit, Report};
 use crate::linalg::Mat;
-use crate::model::{Factors, LinearGaussian, Model, Noise, Predictive, PrincipalComponents, Uncertainty};
+use crate::model::{AnyModel, Kind, Model, PrincipalComponents, StoredArrays};
 
 /// Names of features that have none.
 fn default_names(p: usize) -> Vec<String> {
@@ -21,21 +21,21 @@ fn default_names(p: usize) -> Vec<String> {
 #[derive(Debug, Clone)]
 pub struct SavedModel {
     /// The model.
-    pub model: Model,
+    pub model: AnyModel,
     /// Names of the features, p.
     pub features: Vec<String>,
-    /// Eigenvalues of the data's covariance that the fit computed (divisor n): at least q.
+    /// Eigenvalues of the data's covariance that the fit computed (divisor n): at least q, or none of a model without
+    /// loadings.
     pub eigenvalues: Vec<f64>,
     /// How it was found.
     pub report: Report,
-    /// Whether coordinates of classical PCA are to be scaled to unit variance; the wish of whoever saved it.
-    pub whiten: bool,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Details {
     features: Vec<String>,
     report: Report,
+    /// Of classical PCA: whether coordinates are scaled to unit variance.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     whiten: bool,
 }
@@ -45,62 +45,34 @@ impl SavedModel {
     ///
     /// # Errors
     /// When there is not one name per feature.
-    pub fn new<M: Into<Model>>(fit: Fit<M>, features: Option<Vec<String>>) -> Result<Self> {
-        let features = named(features, fit.spectrum.n_features())?;
-        let eigenvalues = fit.spectrum.eigenvalues().to_vec();
-        Ok(Self { model: fit.model.into(), features, eigenvalues, report: fit.report, whiten: false })
-    }
-
-    /// A fit of factors with the names of its features; `x1`, `x2`, … when there are none.
-    ///
-    /// # Errors
-    /// When there is not one name per feature.
-    pub fn of_factors(fit: FactorFit, features: Option<Vec<String>>) -> Result<Self> {
-        let features = named(features, fit.model.n_features())?;
-        let eigenvalues = along_factors(&fit.model);
-        Ok(Self { model: fit.model.into(), features, eigenvalues, report: fit.report, whiten: false })
+    pub fn new(fit: impl Into<Fit<AnyModel>>, features: Option<Vec<String>>) -> Result<Self> {
+        let Fit { model, report } = fit.into();
+        let features = named(features, model.n_features())?;
+        let mut eigenvalues = match (&report.spectrum, model.as_loadings()) {
+            (Some(spectrum), _) => spectrum.eigenvalues().to_vec(),
+            (None, Some(loadings)) => loadings.variances()?,
+            (None, None) => Vec::new(),
+        };
+        // Directions of no variance may have been added.
+        eigenvalues.resize(eigenvalues.len().max(model.n_latent()), 0.0);
+        Ok(Self { model, features, eigenvalues, report })
     }
 
     /// A model whose numbers were given instead of fitted: of no rows, with the variances along its axes.
     ///
     /// # Errors
     /// When there is not one name per feature, or the model's numbers make no density.
-    pub fn given(model: impl Into<Model>, features: Option<Vec<String>>) -> Result<Self> {
-        let model = model.into();
-        let (p, q) = (model.n_features(), model.n_latent());
-        let features = named(features, p)?;
-        let (eigenvalues, total_variance) = {
-            let gaussian = model.gaussian()?;
-            let w = gaussian.loadings();
-            let variance = |j: usize| gaussian.noise().of(j) + w.row(j).squared_norm_l2();
-            let eigenvalues = match &model {
-                Model::Pca(m) => m.variances().to_vec(),
-                Model::Ppca(m) => m.principal_axes()?.1,
-                Model::Fa(m) => along_factors(m),
-                Model::Bpca(m) => m.gaussian().principal_axes()?.1,
-            };
-            (eigenvalues, (0..p).map(variance).sum())
-        };
-        let plan = Plan { solver: Solver::Given, reason: "the parameters were given".into(), memory: 0 };
-        let report = Report {
-            redundant: None,
-            plan,
-            rows: 0,
-            weight: 0.0,
-            features: p,
-            components: q,
-            log_likelihood: None,
-            total_variance,
-            holes: None,
-            factor: None,
-            bayes: None,
-            rotation: None,
-            stop: Stop::Converged,
-            passes: 0,
-            trace: Vec::new(),
-            seconds: 0.0,
-        };
-        Ok(Self { model, features, eigenvalues, report, whiten: false })
+    pub fn given(model: impl Model, features: Option<Vec<String>>) -> Result<Self> {
+        Self::of_numbers(Arc::new(model), features)
+    }
+
+    /// The same of a model of any kind.
+    ///
+    /// # Errors
+    /// As [`given`](Self::given).
+    pub fn of_numbers(model: AnyModel, features: Option<Vec<String>>) -> Result<Self> {
+        let report = Report::of_numbers(&*model)?;
+        Self::new(Fit { model, report }, features)
     }
 
     /// Whether the features have names of their own, not those that nameless ones get.
@@ -128,34 +100,18 @@ impl SavedModel {
     /// When a number cannot be written (none of a valid model).
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let (features, report) = (self.features.clone(), self.report.clone());
-        let details = Details { features, report, whiten: self.whiten };
-        let mut tensors = BTreeMap::from([
-            ("mean", Tensor::vector(self.model.mean())),
-            ("eigenvalues", Tensor::vector(&self.eigenvalues)),
-        ]);
-        match &self.model {
-            Model::Ppca(m) => insert_gaussian(&mut tensors, m),
-            Model::Fa(m) => {
-                insert_gaussian(&mut tensors, m.gaussian());
-                if let Some(turn) = m.turn() {
-                    tensors.insert("turn", Tensor::matrix(turn));
-                }
-            }
-            Model::Bpca(m) => {
-                tensors.insert("loadings", Tensor::matrix(m.gaussian().loadings()));
-                tensors.insert("noise_variance", Tensor::vector(&[m.noise_variance()]));
-                tensors.insert("precisions", Tensor::vector(m.precisions()));
-                if let Some(known) = m.uncertainty() {
-                    tensors.insert("loadings_std", Tensor::matrix(&known.loadings));
-                    tensors.insert("mean_std", Tensor::vector(&known.mean));
-                }
-            }
-            Model::Pca(m) => {
-                tensors.insert("components", Tensor::matrix(&m.components().transpose().to_owned()));
-                tensors.insert("noise_variance", Tensor::vector(&[m.noise_variance()]));
-            }
+        let whiten = self.principal_components().is_some_and(PrincipalComponents::is_whitened);
+        let details = Details { features, report, whiten };
+        let arrays = self.model.arrays();
+        let mut tensors: BTreeMap<&str, Tensor> =
+            arrays.iter().map(|(name, array)| (*name, array.into())).collect();
+        if !self.eigenvalues.is_empty() || self.model.as_loadings().is_some() {
+            tensors.insert("eigenvalues", Tensor::vector(&self.eigenvalues));
         }
-        to_bytes(self.model.kind(), &details, &tensors)
+        if let Some(scaled) = &self.report.scaled {
+            tensors.insert("scale", Tensor::vector(&scaled.factors));
+        }
+        to_bytes(self.model.kind().name, &details, &tensors)
     }
 
     /// Reads the bytes of a file.
@@ -164,13 +120,46 @@ impl SavedModel {
     /// When they are not a model, are damaged or of a newer version, or hold impossible numbers.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let file = Container::from_bytes(bytes)?;
-        let model = read_model(&file).map_err(impossible)?;
-        let Details { features, report, whiten } = file.details()?;
-        let saved = Self { eigenvalues: file.vector("eigenvalues", None)?, model, features, report, whiten };
+        let kind = Kind::named(&file.kind)
+            .ok_or_else(|| Error::Format(format!("it holds '{}', not a model", file.kind)))?;
+        let model = (kind.read)(&file).map_err(impossible)?;
+        let Details { features, mut report, whiten } = file.details()?;
+        if let Some(scaled) = &mut report.scaled {
+            scaled.factors = file.vector("scale", Some(model.n_features()))?;
+        }
+        let eigenvalues = match file.has("eigenvalues") || model.as_loadings().is_some() {
+            true => file.vector("eigenvalues", None)?,
+            false => Vec::new(),
+        };
+        let saved = Self { eigenvalues, model, features, report }.whitened(whiten);
         check_names(&saved.features, saved.model.n_features())?;
         check_eigenvalues(&saved)?;
-        check_report(&saved.report, &saved.model)?;
+        check_report(&saved.report, &*saved.model)?;
         Ok(saved)
+    }
+
+    /// The same with coordinates of classical PCA scaled to unit variance, or not; other models stay as they are.
+    pub fn whitened(self, whiten: bool) -> Self {
+        match self.principal_components() {
+            Some(m) if m.is_whitened() != whiten => {
+                Self { model: Arc::new(m.clone().whitened(whiten)), ..self }
+            }
+            _ => self,
+        }
+    }
+
+    /// Directions of the components (p × q), of the features as they were divided before the fit if they were.
+    ///
+    /// # Errors
+    /// When the model has none, or a decomposition does not converge.
+    pub fn axes(&self) -> Result<Mat<f64>> {
+        let Some(scaled) = &self.report.scaled else { return self.model.with_loadings()?.axes() };
+        let inverse: Vec<f64> = scaled.factors.iter().map(|d| 1.0 / d).collect();
+        self.model.rescaled(&inverse)?.with_loadings()?.axes()
+    }
+
+    fn principal_components(&self) -> Option<&PrincipalComponents> {
+        self.model.downcast_ref()
     }
 
     /// Checks the features of data against the model's, by name when the data have names.
@@ -200,93 +189,10 @@ fn named(features: Option<Vec<String>>, p: usize) -> Result<Vec<String>> {
     Ok(features)
 }
 
-/// Variance of the data that each factor explains, descending.
-fn along_factors(model: &Factors) -> Vec<f64> {
-    let (pattern, structure) = (model.pattern(), model.structure());
-    let columns = pattern.col_iter().zip(structure.col_iter());
-    let mut along: Vec<f64> =
-        columns.map(|(a, b)| a.iter().zip(b.iter()).map(|(a, b)| a * b).sum()).collect();
-    along.sort_by(|a, b| b.total_cmp(a));
-    along
-}
-
-fn insert_gaussian(tensors: &mut BTreeMap<&'static str, Tensor>, model: &LinearGaussian) {
-    tensors.insert("loadings", Tensor::matrix(model.loadings()));
-    let noise = match model.noise() {
-        Noise::Isotropic(v) => Tensor::vector(&[*v]),
-        Noise::Diagonal(psi) => Tensor::vector(psi),
-    };
-    tensors.insert("noise_variance", noise);
-}
-
 /// What a constructor says of numbers that no model can have.
 fn impossible(error: Error) -> Error {
     match error {
         Error::Format(_) => error,
         other => Error::Format(format!("impossible numbers: {other}")),
     }
-}
-
-/// The arrays of each kind; shapes follow from the length of the mean, p ≥ 1, and the number of components.
-fn read_model(file: &Container) -> Result<Model> {
-    match file.kind.as_str() {
-        "ppca" => gaussian(file).map(Model::Ppca),
-        "fa" => factors(file).map(Model::Fa),
-        "bpca" => predictive(file).map(Model::Bpca),
-        "pca" => principal_components(file).map(Model::Pca),
-        other => Err(Error::Format(format!("it holds '{other}', not a model"))),
-    }
-}
-
-/// W (p × q).
-fn loadings(file: &Container, p: usize) -> Result<Mat<f64>> {
-    file.matrix("loadings", [Some(p), None])
-}
-
-/// The one noise variance of all features.
-fn one_noise(file: &Container) -> Result<f64> {
-    file.vector("noise_variance", Some(1)).map(|noise| noise[0])
-}
-
-fn gaussian(file: &Container) -> Result<LinearGaussian> {
-    let (mean, noise) = (file.mean()?, file.vector("noise_variance", None)?);
-    let loadings = loadings(file, mean.len())?;
-    let noise = match noise.as_slice() {
-        [v] => Noise::Isotropic(*v),
-        _ => Noise::Diagonal(noise),
-    };
-    LinearGaussian::new(mean, loadings, noise)
-}
-
-fn factors(file: &Container) -> Result<Factors> {
-    let factors = Factors::new(gaussian(file)?);
-    let q = factors.n_factors();
-    match file.has("turn") {
-        true => factors.with_turn(file.matrix("turn", [Some(q), Some(q)])?),
-        false => Ok(factors),
-    }
-}
-
-fn predictive(file: &Container) -> Result<Predictive> {
-    let mean = file.mean()?;
-    let loadings = loadings(file, mean.len())?;
-    let (p, q) = (mean.len(), loadings.ncols());
-    let known = match file.has("loadings_std") {
-        true => Some(Uncertainty {
-            loadings: file.matrix("loadings_std", [Some(p), Some(q)])?,
-            mean: file.vector("mean_std", Some(p))?,
-        }),
-        false => None,
-    };
-    // The precision of a column of no length is infinite.
-    let precisions = file.vector_with_limits("precisions", Some(q))?;
-    Predictive::new(mean, loadings, one_noise(file)?, precisions, known)
-}
-
-fn principal_components(file: &Container) -> Result<PrincipalComponents> {
-    let mean = file.mean()?;
-    let components = file.matrix("components", [None, Some(mean.len())])?.transpose().to_owned();
-    let mut variances = file.vector("eigenvalues", None)?;
-    variances.truncate(components.ncols());
-    PrincipalComponents::new(mean, components, variances, one_noise(file)?)
 }

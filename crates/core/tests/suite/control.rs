@@ -69,7 +69,7 @@ fn krylov_interrupted_after_a_pass_is_usable() {
         assert!(!fit.report.converged());
         assert_eq!((fit.report.passes, fit.report.trace.len()), (stop_after, stop_after));
         // A usable model: orthonormal directions, captured variance below the optimum, the exact trace.
-        let (s, best) = (&fit.spectrum, &whole.spectrum);
+        let (s, best) = (&fit.spectrum().unwrap(), &whole.spectrum().unwrap());
         relative(s.total_variance(), best.total_variance(), 1e-13, "trace");
         let captured = |s: &covary::model::Spectrum| s.eigenvalues().iter().sum::<f64>();
         assert!(captured(s) < captured(best) && captured(s) > 0.3 * captured(best));
@@ -204,7 +204,7 @@ fn a_failing_source_tells_its_first_failure() {
     let source = Failing { x: normal_matrix(300, 2, &mut Rng(4)), from: 300 };
     let fit = Ppca::new(1).fit(&source as &dyn RowSource).unwrap();
     relative(
-        fit.spectrum.noise_variance(),
+        fit.spectrum().unwrap().noise_variance(),
         DensePpca::of(&source.x, None, 1).noise,
         1e-12,
         "chunks of one row",

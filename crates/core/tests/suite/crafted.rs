@@ -12,7 +12,10 @@ use covary::data::Rows;
 use covary::estimator::{ppca_estimate, standard_errors, turned};
 use covary::evidence::{Accumulator, Latent, LatentParameters, Moments, Sketch, gather};
 use covary::linalg::Mat;
-use covary::model::{Factors, LinearGaussian, Model, Noise, Predictive, Reconstruction, Scores, Uncertainty};
+use covary::model::{
+    Factors, LinearGaussian, Model, Noise, Predictive, PrincipalComponents, Reconstruction, Scores,
+    Uncertainty,
+};
 use covary::persist::{Portable, SavedModel, kind};
 use covary::rotate::{Method, Rotate};
 use covary::select::Select;
@@ -122,7 +125,7 @@ fn model_files() -> Vec<Vec<u8>> {
         SavedModel::new(Ppca::new(2).fit(&incomplete).unwrap(), None),
         SavedModel::new(Pca::new(3).fit(&x).unwrap(), None),
         SavedModel::new(Pca::new(0).fit(&x).unwrap(), None),
-        SavedModel::of_factors(factors, Some(names(6))),
+        SavedModel::new(factors, Some(names(6))),
         SavedModel::given(oblique.unwrap(), None),
         SavedModel::new(BayesianPca::new(3).fit(&x).unwrap(), None),
         SavedModel::given(uncertain, None),
@@ -331,38 +334,37 @@ fn ask_model(saved: &SavedModel) {
     let holes: Vec<f64> =
         whole.iter().enumerate().map(|(k, x)| if k % 4 == 1 { f64::NAN } else { *x }).collect();
     for cells in [&whole, &holes] {
-        ask_about_rows(&saved.model, &|| Rows::from_slice(cells, p).unwrap());
+        ask_about_rows(&*saved.model, &|| Rows::from_slice(cells, p).unwrap());
     }
-    let gaussian = saved.model.gaussian();
-    if let Ok(m) = &gaussian {
-        ask_gaussian(m);
-        ask_estimate(saved, m);
-    }
+    let factors = saved.model.with_loadings().unwrap().factors();
+    ask_gaussian(factors.gaussian());
+    ask_estimate(saved, factors.gaussian());
     ask_kind(saved);
     let again = SavedModel::from_bytes(&saved.to_bytes().unwrap()).unwrap();
     assert_eq!(again.to_bytes().unwrap(), saved.to_bytes().unwrap());
 }
 
-fn ask_about_rows<'a>(model: &Model, rows: &dyn Fn() -> Rows<'a>) {
-    let _ = model.transform(rows());
-    let _ = model.reconstruct(rows(), Reconstruction::Orthogonal);
-    let _ = model.reconstruct(rows(), Reconstruction::Posterior);
-    let _ = model.impute(rows());
-    let _ = model.impute_with_std(rows());
-    let _ = model.draw_missing(rows(), 0..2, 1);
-    if let Ok(m) = model.gaussian() {
-        let _ = m.log_density(rows());
-        let _ = m.outliers(rows());
-        let _ = m.t2_spe(rows());
-        let _ = m.posterior(rows());
+fn ask_about_rows<'a>(model: &dyn Model, rows: &dyn Fn() -> Rows<'a>) {
+    let _ = model.encoder().unwrap().encode(rows().source());
+    let decoder = model.decoder().unwrap();
+    let _ = decoder.reconstruct(rows().source(), Reconstruction::Orthogonal);
+    let _ = decoder.reconstruct(rows().source(), Reconstruction::Posterior);
+    let imputer = model.imputer().unwrap();
+    let _ = imputer.impute(rows().source());
+    let _ = imputer.impute_with_std(rows().source());
+    let _ = imputer.draw_missing(rows().source(), 0..2, 1);
+    let density = model.density().unwrap();
+    let _ = density.log_density(rows().source());
+    let _ = density.outliers(rows().source());
+    let _ = density.distances(rows().source());
+    if let Some(m) = model.as_posterior() {
+        let _ = m.posterior(rows().source());
     }
-    match model {
-        Model::Fa(m) => {
-            let _ = m.transform(rows(), Scores::Bartlett);
-            let _ = m.posterior(rows());
-        }
-        Model::Pca(m) => drop(m.whiten(rows())),
-        Model::Ppca(_) | Model::Bpca(_) => (),
+    if let Some(m) = model.downcast_ref::<Factors>() {
+        let _ = m.transform(rows(), Scores::Bartlett);
+    }
+    if let Some(m) = model.downcast_ref::<PrincipalComponents>() {
+        let _ = m.whiten(rows());
     }
 }
 
@@ -385,23 +387,14 @@ fn ask_kind(saved: &SavedModel) {
         report.converged(),
         report.holes.as_ref().map(covary::estimator::Holes::share),
     );
-    match &saved.model {
-        Model::Pca(m) => {
-            let _ = (m.unbiased(report.weight), m.completed(m.n_features()));
-        }
-        Model::Fa(m) => {
-            let _ = (
-                m.communalities(),
-                m.uniquenesses(),
-                m.factor_variances(),
-                m.correlation(),
-                m.marginal(&[0]),
-            );
-            let _ = standard_errors(m, report);
-            let _ = report.rotation.as_ref().map(covary::estimator::RotationReport::method);
-        }
-        Model::Bpca(m) => drop(m.marginal(&[0])),
-        Model::Ppca(_) => (),
+    let _ = saved.model.density().unwrap().marginal(&[0]);
+    if let Some(m) = saved.model.downcast_ref::<PrincipalComponents>() {
+        let _ = (m.unbiased(report.weight), m.completed(m.n_features()));
+    }
+    if let Some(m) = saved.model.downcast_ref::<Factors>() {
+        let _ = (m.communalities(), m.uniquenesses(), m.factor_variances(), m.correlation());
+        let _ = standard_errors(m, report);
+        let _ = report.rotation.as_ref().map(covary::estimator::RotationReport::method);
     }
 }
 

@@ -3,11 +3,12 @@
 use crate::common::*;
 use covary::evidence::{Accumulator, Moments};
 use covary::linalg::Mat;
+use covary::model::Factors;
 use covary::model::{LinearGaussian, Noise};
-use covary::{Error, FactorAnalysis, FactorFit, FactorSolver};
+use covary::{Error, FactorAnalysis, FactorSolver, Fit};
 
-fn factor(fit: &FactorFit) -> &covary::estimator::FactorReport {
-    fit.report.factor.as_ref().unwrap()
+fn factor(fit: &Fit<Factors>) -> &covary::estimator::FactorReport {
+    fit.report.factor().unwrap()
 }
 
 /// Rows of a random factor model.
@@ -128,10 +129,10 @@ fn nothing_near_the_answer_is_more_likely() {
 
 /// Every number of two fits.
 #[track_caller]
-fn same(a: &FactorFit, b: &FactorFit, tolerance: f64, what: &str) {
+fn same(a: &Fit<Factors>, b: &Fit<Factors>, tolerance: f64, what: &str) {
     close_matrix(&a.model.standardised_pattern(), &b.model.standardised_pattern(), tolerance, what);
     close_all(&a.model.uniquenesses(), &b.model.uniquenesses(), tolerance, what);
-    let per_row = |fit: &FactorFit| factor(fit).correlation_log_likelihood / fit.report.weight;
+    let per_row = |fit: &Fit<Factors>| factor(fit).correlation_log_likelihood / fit.report.weight;
     close(per_row(a), per_row(b), tolerance, what);
     assert_eq!(factor(a).heywood, factor(b).heywood, "{what}");
 }
@@ -302,11 +303,11 @@ fn shares_as_weights_count_rows() {
     let x = generated(90, 8, 2, 6);
     let plain = FactorAnalysis::new(2).fit(&x).unwrap();
     let shares = FactorAnalysis::new(2).fit(table(&x).with_weights(vec![1.0 / 90.0; 90]).unwrap()).unwrap();
-    let indices = |fit: &FactorFit| factor(fit).assessment.as_ref().unwrap().fit.clone();
+    let indices = |fit: &Fit<Factors>| factor(fit).assessment.as_ref().unwrap().fit.clone();
     let (a, b) = (indices(&plain), indices(&shares));
     let pairs = [(a.chi2, b.chi2), (a.aic, b.aic), (a.bic, b.bic), (a.log_likelihood, b.log_likelihood)];
     pairs.into_iter().for_each(|(a, b)| relative(a.unwrap(), b.unwrap(), 1e-7, "indices"));
-    let errors = |fit: &FactorFit| {
+    let errors = |fit: &Fit<Factors>| {
         let errors = covary::estimator::standard_errors(&fit.model, &fit.report).unwrap();
         errors.given.loadings
     };
@@ -367,7 +368,7 @@ fn more_features_than_rows() {
 #[test]
 fn bad_requests_are_named() {
     let x = generated(40, 6, 2, 1);
-    let fails = |fit: covary::Result<FactorFit>| fit.map(|_| ()).unwrap_err();
+    let fails = |fit: covary::Result<Fit<Factors>>| fit.map(|_| ()).unwrap_err();
     assert!(matches!(fails(FactorAnalysis::new(0).fit(&x)), Error::Parameter { .. }));
     let error = fails(FactorAnalysis::new(4).fit(&x));
     assert!(matches!(error, Error::Factors { requested: 4, possible: 3, features: 6 }), "{error}");
@@ -458,9 +459,12 @@ fn a_rotation_turns_the_standardised_loadings() {
         close_matrix(plain.model.gaussian().loadings(), fit.model.gaussian().loadings(), 0.0, "density");
         let report = fit.report.rotation.as_ref().unwrap();
         assert_eq!((report.method.as_str(), report.converged), (rotate.method().name(), true));
-        let saved = covary::persist::SavedModel::of_factors(fit, None).unwrap();
+        let saved = covary::persist::SavedModel::new(fit, None).unwrap();
         let read = covary::persist::SavedModel::from_bytes(&saved.to_bytes().unwrap()).unwrap();
-        assert_eq!((read.report.factor, read.report.rotation), (saved.report.factor, saved.report.rotation));
+        assert_eq!(
+            (read.report.details, read.report.rotation),
+            (saved.report.details, saved.report.rotation)
+        );
     }
 }
 

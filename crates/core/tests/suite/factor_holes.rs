@@ -8,11 +8,12 @@ use crate::common::holes::*;
 use crate::common::*;
 use covary::algorithm::Stop;
 use covary::linalg::Mat;
+use covary::model::Factors;
 use covary::model::{LinearGaussian, Noise};
-use covary::{Control, Event, FactorAnalysis, FactorFit, Solver};
+use covary::{Control, Event, FactorAnalysis, Fit, Solver};
 
 #[track_caller]
-fn same_fit(a: &FactorFit, b: &FactorFit, tolerance: f64, what: &str) {
+fn same_fit(a: &Fit<Factors>, b: &Fit<Factors>, tolerance: f64, what: &str) {
     let (da, db) = (a.model.gaussian().covariance(), b.model.gaussian().covariance());
     close_matrix(&da, &db, tolerance * max_abs(&da), (what, "covariance"));
     close_all(
@@ -58,7 +59,7 @@ fn no_direction_leads_up_from_the_optimum() {
         let slope = (moved(h) - moved(-h)) / (2.0 * h);
         close(slope, 0.0, 2e-3, ("slope of coordinate", k));
     }
-    assert!(fit.report.factor.unwrap().gradient_norm < 1e-5);
+    assert!(fit.report.factor().unwrap().gradient_norm < 1e-5);
 }
 
 #[test]
@@ -95,7 +96,7 @@ fn the_optimum_of_lavaan() {
         let what = (r["set"].as_str().unwrap(), q);
         let measure = |name: &str| r["measures"][name].as_f64().unwrap();
         close(fit.report.log_likelihood.unwrap(), measure("logl"), 1e-4, what);
-        let indices = fit.report.factor.unwrap().assessment.unwrap().fit;
+        let indices = fit.report.factor().unwrap().assessment.clone().unwrap().fit;
         close(indices.chi2.unwrap(), measure("chisq"), 1e-3, (what, "chi2"));
         close(
             indices.null_chi2.unwrap(),
@@ -131,7 +132,7 @@ fn a_heywood_case_ends_at_its_bound() {
     };
     let x = punched(&Mat::from_fn(400, 5, cell), 0.15, &mut rng);
     let fit = FactorAnalysis::new(1).fit(&x).unwrap();
-    let factor = fit.report.factor.as_ref().unwrap();
+    let factor = fit.report.factor().unwrap();
     assert!(fit.report.converged() && fit.report.trace.len() < 100, "{} iterations", fit.report.trace.len());
     assert_eq!(factor.heywood, vec![0]);
     let cells: Vec<f64> = (0..400).map(|i| x[(i, 0)]).filter(|v| !v.is_nan()).collect();
@@ -176,7 +177,7 @@ fn a_single_hole_is_nearly_complete() {
     same_covariance(&complete, &holey, 5e-3);
 }
 
-fn same_covariance(a: &FactorFit, b: &FactorFit, tolerance: f64) {
+fn same_covariance(a: &Fit<Factors>, b: &Fit<Factors>, tolerance: f64) {
     let (da, db) = (a.model.gaussian().covariance(), b.model.gaussian().covariance());
     close_matrix(&da, &db, tolerance * max_abs(&da), "covariance");
 }

@@ -1,9 +1,11 @@
 //! Factors read and asked: loadings after a turn, communalities and scores, against their definitions.
 
+use std::sync::Arc;
+
 use crate::common::*;
 use covary::Error;
 use covary::linalg::Mat;
-use covary::model::{Factors, Model, Scores};
+use covary::model::{AnyModel, Factors, Scores};
 
 /// A turn with columns of length 1, orthogonal or not.
 fn turn(q: usize, oblique: bool, rng: &mut Rng) -> Mat<f64> {
@@ -115,9 +117,9 @@ fn scores_are_those_of_the_definition_with_holes_too() {
             let (_, expected) = brute_scores(&m, &row(&x, i), Scores::Regression);
             close_matrix(&posterior.covariance.of(i).to_owned(), &expected, 1e-10, i);
         }
-        let any = Model::from(m.clone());
-        assert_eq!((any.kind(), any.n_latent()), ("fa", m.n_factors()));
-        close_matrix(&any.transform(&x).unwrap(), &posterior.mean, 0.0, "any");
+        let any: AnyModel = Arc::new(m.clone());
+        assert_eq!((any.kind().name, any.n_latent()), ("fa", m.n_factors()));
+        close_matrix(&any.encoder().unwrap().encode(&table(&x)).unwrap(), &posterior.mean, 0.0, "any");
     }
 }
 

@@ -32,7 +32,7 @@ fn brute_force(name: &str, x: &Mat<f64>, counts: &[usize], solvers: &[Solver]) {
         let total: f64 = density.iter().sum();
         for &solver in solvers {
             let found = fit(x, q, solver);
-            let s = &found.spectrum;
+            let s = &found.spectrum().unwrap();
             let what = (name, q, solver.name());
             relative(s.noise_variance(), truth.noise, 1e-9, (what, "noise variance"));
             for (k, v) in s.eigenvalues().iter().enumerate() {
@@ -137,7 +137,7 @@ fn olivetti() {
         .collect();
     for solver in [Solver::Svd, Solver::Dual, Solver::Krylov, Solver::Eigen, Solver::Auto] {
         let found = fit(&x, q, solver);
-        let s = &found.spectrum;
+        let s = &found.spectrum().unwrap();
         let what = solver.name();
         relative(s.noise_variance(), noise, 1e-9, (what, "noise variance"));
         for k in 0..q {
@@ -204,7 +204,7 @@ fn ppca_complete_of_numpy() {
 }
 
 fn numpy_entry(entry: &Value, x: &Mat<f64>, found: &Fit<LinearGaussian>, what: &str) {
-    let s = &found.spectrum;
+    let s = &found.spectrum().unwrap();
     let (n, p, q) = (x.nrows(), x.ncols(), s.n_components());
     relative(s.noise_variance(), number(&entry["sigma2_ml"]), 1e-9, (what, "noise"));
     for field in ["loglik_total_closed_form", "loglik_total_dense_cholesky", "loglik_total_scipy_mvn"] {
@@ -298,7 +298,7 @@ fn prcomp_of_r() {
                 }
             }
             close_all(
-                &found.spectrum.explained_ratio(),
+                &found.spectrum().unwrap().explained_ratio(),
                 &vector(&entry["importance_proportion"]),
                 1e-9,
                 what,

@@ -1,9 +1,11 @@
 //! Rows with holes: imputation, draws and predictions against the conditional of a dense covariance.
 
+use std::sync::Arc;
+
 use crate::common::*;
 use covary::data::{Block, Cells, Observed, Rows, Table};
 use covary::linalg::Mat;
-use covary::model::{LinearGaussian, Model, Noise, PrincipalComponents, Reconstruction};
+use covary::model::{AnyModel, LinearGaussian, Noise, PrincipalComponents, Reconstruction};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -219,11 +221,12 @@ fn every_model_fills_holes() {
     let (_, x) = case(9, 3, 1, false);
     let u = Mat::from_fn(3, 1, |i, _| [0.6, 0.8, 0.0][i]);
     let pca = PrincipalComponents::new(vec![1.0; 3], u, vec![2.0], 0.5).unwrap();
-    let (gaussian, model) = (pca.gaussian().unwrap(), Model::from(pca));
-    assert_eq!(matrix_bits(&model.impute(&x).unwrap()), matrix_bits(&gaussian.impute(&x).unwrap()));
-    let std = model.impute_with_std(&x).unwrap().std;
+    let (gaussian, model) = (pca.gaussian().clone(), Arc::new(pca) as AnyModel);
+    let (model, source) = (model.imputer().unwrap(), table(&x));
+    assert_eq!(matrix_bits(&model.impute(&source).unwrap()), matrix_bits(&gaussian.impute(&x).unwrap()));
+    let std = model.impute_with_std(&source).unwrap().std;
     assert_eq!(matrix_bits(&std), matrix_bits(&gaussian.impute_with_std(&x).unwrap().std));
-    let draw = model.draw_missing(&x, 4..5, 2).unwrap();
+    let draw = model.draw_missing(&source, 4..5, 2).unwrap();
     assert_eq!(matrix_bits(&draw[0]), matrix_bits(&gaussian.draw_missing(&x, 4..5, 2).unwrap()[0]));
     let cells = [(4, 2), (0, 1)];
     let rows = stored(&x);

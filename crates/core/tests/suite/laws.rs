@@ -247,7 +247,7 @@ proptest! {
             parts[at].merge(&other).unwrap();
         }
         let split = Ppca::new(q).fit_moments(&parts[0]).unwrap();
-        let (a, b) = (&direct.spectrum, &split.spectrum);
+        let (a, b) = (&direct.spectrum().unwrap(), &split.spectrum().unwrap());
         a.eigenvalues().iter().zip(b.eigenvalues()).for_each(|(a, b)| relative(*a, *b, 1e-12, "eigenvalue"));
         relative(a.noise_variance(), b.noise_variance(), 1e-12, "noise variance");
         relative(a.log_likelihood(), b.log_likelihood(), 1e-12, "log-likelihood");

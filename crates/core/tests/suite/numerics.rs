@@ -9,7 +9,7 @@ use covary::{Ppca, Solver};
 const ALL: [Solver; 5] = [Solver::Eigen, Solver::Svd, Solver::Dual, Solver::Krylov, Solver::Auto];
 
 fn spectrum(x: &Mat<f64>, q: usize, solver: Solver) -> Spectrum {
-    Ppca::new(q).solver(solver).fit(x).unwrap().spectrum
+    Ppca::new(q).solver(solver).fit(x).unwrap().report.spectrum.unwrap()
 }
 
 /// Cells that stay exact when 1e8 is added: multiples of 2⁻²⁴ below 2⁴.
@@ -50,7 +50,7 @@ fn single_precision_with_a_mean_of_1e4() {
         let truth = DensePpca::of(&x, None, q);
         let rounded = DensePpca::of(&widened(&narrow), None, q);
         for solver in ALL {
-            let s = Ppca::new(q).solver(solver).fit(&narrow).unwrap().spectrum;
+            let s = Ppca::new(q).solver(solver).fit(&narrow).unwrap().report.spectrum.unwrap();
             let what = (n, p, solver.name());
             relative(s.noise_variance(), truth.noise, 1e-3, (what, "truth"));
             relative(s.noise_variance(), rounded.noise, 1e-5, (what, "the cells as they are"));
@@ -74,7 +74,7 @@ fn extreme_scales_scale_the_answer() {
                 let what = (n, p, solver.name(), exponent);
                 let fit =
                     Ppca::new(q).solver(solver).fit(&scaled).unwrap_or_else(|e| panic!("{what:?}: {e}"));
-                let (s, t) = (&one.spectrum, &fit.spectrum);
+                let (s, t) = (&one.spectrum().unwrap(), &fit.spectrum().unwrap());
                 let back = |v: f64| v / unit / unit;
                 relative(back(t.noise_variance()), s.noise_variance(), 1e-10, (what, "noise"));
                 relative(back(t.total_variance()), s.total_variance(), 1e-12, (what, "total"));
@@ -113,7 +113,7 @@ fn single_precision_at_extreme_scales() {
         let unit = 2f32.powi(exponent);
         let scaled = Mat::from_fn(300, 5, |i, j| x[(i, j)] * unit);
         for solver in ALL {
-            let s = Ppca::new(2).solver(solver).fit(&scaled).unwrap().spectrum;
+            let s = Ppca::new(2).solver(solver).fit(&scaled).unwrap().report.spectrum.unwrap();
             let back = f64::from(unit).powi(2);
             relative(s.noise_variance() / back, one.noise, 1e-5, (solver.name(), exponent));
             relative(s.eigenvalues()[0] / back, one.eigenvalues[0], 1e-5, (solver.name(), exponent));
@@ -132,8 +132,13 @@ fn single_precision_when_the_first_rows_are_constant() {
         let truth = DensePpca::of(&widened(&narrow), None, 1);
         for solver in ALL {
             let what = (scale, solver.name());
-            let s =
-                Ppca::new(1).solver(solver).fit(&narrow).unwrap_or_else(|e| panic!("{what:?}: {e}")).spectrum;
+            let s = Ppca::new(1)
+                .solver(solver)
+                .fit(&narrow)
+                .unwrap_or_else(|e| panic!("{what:?}: {e}"))
+                .report
+                .spectrum
+                .unwrap();
             relative(s.noise_variance(), truth.noise, 1e-5, what);
         }
     }
@@ -168,7 +173,7 @@ fn exact_ties_in_the_spectrum() {
         for solver in ALL {
             let fit = Ppca::new(q).solver(solver).fit(&x).unwrap();
             let what = (p, q, solver.name());
-            let s = &fit.spectrum;
+            let s = &fit.report.spectrum.unwrap();
             close_all(&s.eigenvalues()[..q], &values[..q], 1e-13 * values[0], (what, "eigenvalues"));
             close(s.noise_variance(), noise, 1e-13 * values[0], (what, "noise"));
             relative(s.log_likelihood(), likelihood, 1e-12, (what, "likelihood"));
@@ -287,8 +292,8 @@ fn constants_have_no_variance() {
         for solver in ALL {
             let fit = Ppca::new(2).solver(solver).fit(&mixed).unwrap();
             let what = (value, solver.name());
-            assert_eq!(fit.spectrum.noise_variance(), 0.0, "{what:?}");
-            assert_eq!(fit.spectrum.mean()[2], value, "{what:?}");
+            assert_eq!(fit.spectrum().unwrap().noise_variance(), 0.0, "{what:?}");
+            assert_eq!(fit.spectrum().unwrap().mean()[2], value, "{what:?}");
             close(fit.model.loadings()[(2, 0)], 0.0, 1e-14, what);
             close(fit.model.loadings()[(3, 1)], 0.0, 1e-14, what);
         }
@@ -322,7 +327,7 @@ fn single_precision_under_a_strong_component() {
         let truth = DensePpca::of(&widened(&narrow), None, 1);
         for solver in [Solver::Eigen, Solver::Svd, Solver::Krylov, Solver::Auto] {
             let fit = Ppca::new(1).solver(solver).fit(&narrow).unwrap();
-            relative(fit.spectrum.noise_variance(), truth.noise, 2e-4, (strength, solver.name()));
+            relative(fit.spectrum().unwrap().noise_variance(), truth.noise, 2e-4, (strength, solver.name()));
         }
     }
 }
@@ -341,7 +346,7 @@ fn rows_of_no_weight_are_absent() {
             for solver in ALL {
                 let cells = covary::data::Cells::F64(covary::data::Block::View(view));
                 let table = covary::data::Table::new(cells).with_weights(&weights[..]).unwrap();
-                let s = Ppca::new(2).solver(solver).fit(table).unwrap().spectrum;
+                let s = Ppca::new(2).solver(solver).fit(table).unwrap().report.spectrum.unwrap();
                 relative(s.noise_variance(), truth.noise, 1e-12, (odd, solver.name()));
                 assert_eq!(s.rows(), 500);
             }

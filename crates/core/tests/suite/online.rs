@@ -87,7 +87,12 @@ fn complete_batches_are_exact_before_holes_and_count_fully_after() {
     assert!(best - score(&fit.model, &all) < 1e-4, "{best} {}", score(&fit.model, &all));
     assert_eq!(fit.report.rows, 3000);
     let pca = Pca::new(2).fit_online(&seen).unwrap();
-    relative(pca.model.noise_variance(), fit.spectrum.noise_variance(), 1e-12, "the same spectrum");
+    relative(
+        pca.model.noise_variance(),
+        fit.spectrum().unwrap().noise_variance(),
+        1e-12,
+        "the same spectrum",
+    );
 }
 
 #[test]

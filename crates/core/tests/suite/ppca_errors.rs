@@ -194,7 +194,7 @@ fn the_interval_of_the_noise_lies_around_the_unbiased_estimate() {
         let (low, high) = estimate.noise_interval(0.95).unwrap().unwrap();
         let unbiased = estimate.unbiased_noise().unwrap();
         assert!(low < unbiased && unbiased < high, "{set}: {low} {unbiased} {high}");
-        sum += fit.spectrum.noise_variance() / sets as f64;
+        sum += fit.spectrum().unwrap().noise_variance() / sets as f64;
         sum_of_unbiased += unbiased / sets as f64;
     }
     // Means over 200 sets of a mean of 26 · 57 squares: their standard error is σ² √(2/(200 · 1482)).
@@ -318,8 +318,8 @@ fn a_file_answers_as_the_fit_does() {
     let ours = ppca_estimate(&fit.model, &fit.report).unwrap().standard_errors();
     let bytes = SavedModel::new(fit, None).unwrap().to_bytes().unwrap();
     let read = SavedModel::from_bytes(&bytes).unwrap();
-    let model = read.model.gaussian().unwrap();
-    assert_eq!(ppca_estimate(&model, &read.report).unwrap().standard_errors(), ours);
+    let model: &LinearGaussian = read.model.downcast_ref().unwrap();
+    assert_eq!(ppca_estimate(model, &read.report).unwrap().standard_errors(), ours);
 }
 
 /// A row of weight 2 is a row written twice.

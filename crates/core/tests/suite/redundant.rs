@@ -82,5 +82,5 @@ fn digits_have_noise() {
     let x = csv.columns(|name| name != "digit" && name != "label" && name != "target");
     let fit = Ppca::new(Components::Evidence).fit(&x).unwrap();
     assert_eq!(fit.report.redundant.as_ref().map(|r| r.constant.len()), Some(3));
-    assert!(fit.model.n_latent() < 61 && fit.spectrum.noise_variance() > 0.0);
+    assert!(fit.model.n_latent() < 61 && fit.spectrum().unwrap().noise_variance() > 0.0);
 }

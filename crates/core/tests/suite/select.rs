@@ -94,7 +94,7 @@ fn evidence_of_fewer_rows_than_features() {
     let found = fit(1.0);
     let best = found.model.n_latent();
     [1e-8, 1e8].iter().for_each(|scale| assert_eq!(fit(*scale).model.n_latent(), best));
-    let mut values = found.spectrum.eigenvalues().to_vec();
+    let mut values = found.spectrum().unwrap().eigenvalues().to_vec();
     assert_eq!(values.len(), n - 1);
     values.resize(p, 0.0);
     let evidence = |q: usize| direct_evidence(&values, q, n as f64);

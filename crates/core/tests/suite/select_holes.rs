@@ -137,10 +137,15 @@ fn likelihoods_are_those_of_fits() {
             }
             _ => {
                 let fit = Ppca::new(q).tolerance(1e-12).fit(&x).unwrap();
-                let total: f64 = fit.spectrum.explained_ratio().iter().sum();
+                let total: f64 = fit.spectrum().unwrap().explained_ratio().iter().sum();
                 close(line.explained, total, 1e-6, (q, "explained"));
-                relative(line.eigenvalue.unwrap(), fit.spectrum.eigenvalues()[q - 1], 1e-5, (q, "λ"));
-                (observed_log_likelihood(&fit.model, &x, None), fit.spectrum.noise_variance())
+                relative(
+                    line.eigenvalue.unwrap(),
+                    fit.spectrum().unwrap().eigenvalues()[q - 1],
+                    1e-5,
+                    (q, "λ"),
+                );
+                (observed_log_likelihood(&fit.model, &x, None), fit.spectrum().unwrap().noise_variance())
             }
         };
         relative(line.log_likelihood.unwrap(), log_likelihood, 1e-10, (q, "likelihood"));

@@ -11,7 +11,7 @@ const THREADS: [usize; 4] = [1, 2, 3, 7];
 
 /// All fields of a fit, by bits.
 fn fingerprint(fit: &Fit<LinearGaussian>) -> Vec<u64> {
-    let s = &fit.spectrum;
+    let s = &fit.spectrum().unwrap();
     let mut all = bits(s.mean());
     all.extend(bits(s.eigenvalues()));
     all.extend(matrix_bits(s.vectors()));

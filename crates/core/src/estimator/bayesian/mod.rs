@@ -3,13 +3,15 @@
 mod stages;
 mod stand_in;
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
 use super::incomplete::{Begin, TOLERANCE, plan_of};
+use super::report::known;
 use super::spectral::{Looked, Solved};
-use super::{Fit, Holes, Ppca, Report, Solver, explained, with_threads};
+use super::{Chooser, Details, Family, Fit, Holes, Plan, Ppca, Report, Run, Solver, explained, with_threads};
 use crate::algorithm::prior::Prior;
 use crate::algorithm::relevance::{self, Supported};
 use crate::algorithm::resolution::{check_scales, whole_values};
@@ -19,7 +21,7 @@ use crate::data::{FeatureSubset, RowSource, Rows};
 use crate::error::{Error, Result};
 use crate::evidence::{LatentParameters, Moments};
 use crate::linalg::{Mat, negligible, packed, packed_len, power_of_two};
-use crate::model::{Predictive, Spectrum, Uncertainty};
+use crate::model::{AnyModel, Kind, Predictive, Spectrum, Uncertainty};
 use stages::{Given, Stages};
 use stand_in::StandIn;
 
@@ -66,8 +68,9 @@ impl BayesMethod {
 pub struct BayesReport {
     /// How.
     pub method: BayesMethod,
-    /// The lower bound on the log evidence, or the logarithm of the posterior density of W for relevance determination; `None` when it is
-    /// infinite, because the rows lie in the model's plane.
+    /// The lower bound on the log evidence, or the logarithm of the posterior density of W for
+    /// relevance determination; infinite when the rows lie in the model's plane.
+    #[serde(with = "crate::estimator::infinite")]
     pub objective: Option<f64>,
     /// The most components that were allowed.
     pub allowed: usize,
@@ -132,7 +135,7 @@ impl BayesianPca {
         let (rows, started) = (rows.into(), Instant::now());
         let source = rows.source();
         self.check()?;
-        with_threads(self.options.threads, || {
+        with_threads(self.options.run.threads, || {
             let fit = match self.options.look_at(source, control)? {
                 Looked::Complete(mut solved) => {
                     let moments = solved.moments.take();
@@ -142,9 +145,9 @@ impl BayesianPca {
                 }
                 Looked::Incomplete(begin) => self.incomplete(begin, source, control),
             };
-            let Fit { model, spectrum, report } = fit.map_err(|e| explained(e, source, control))?;
+            let Fit { model, report } = fit.map_err(|e| explained(e, source, control))?;
             let seconds = started.elapsed().as_secs_f64();
-            Ok(Fit { model, spectrum, report: Report { seconds, ..report } })
+            Ok(Fit { model, report: Report { seconds, ..report } })
         })
     }
 
@@ -153,13 +156,22 @@ impl BayesianPca {
     /// # Errors
     /// As [`fit`](Self::fit); [`Error::Solver`] when another solver than `eigen` is asked for.
     pub fn fit_moments(&self, moments: &Moments) -> Result<Fit<Predictive>> {
+        self.fit_moments_with(moments, &Control::new())
+    }
+
+    /// Fits moments under the eyes of a caller.
+    ///
+    /// # Errors
+    /// As [`fit_moments`](Self::fit_moments), and [`Error::Interrupted`].
+    pub fn fit_moments_with(&self, moments: &Moments, control: &Control<'_>) -> Result<Fit<Predictive>> {
         self.check()?;
-        let Fit { spectrum, report, .. } = self.options.fit_moments(moments)?;
-        let solved = Solved::new(report.plan, spectrum);
-        with_threads(self.options.threads, || self.complete(solved, Known::Moments(moments), &Control::new()))
+        let (plan, spectrum) = self.options.solve_moments_alone(moments)?;
+        let solved = Solved::new(plan, spectrum);
+        with_threads(self.options.run.threads, || self.complete(solved, Known::Moments(moments), control))
     }
 
     fn check(&self) -> Result<()> {
+        self.options.run.check()?;
         match self.options.components {
             Components::Count(0) => {
                 let (name, value) = ("the most components that are allowed", "0".into());
@@ -169,12 +181,22 @@ impl BayesianPca {
         }
     }
 
-    fn report(&self, objective: f64, allowed: usize) -> Option<BayesReport> {
-        Some(BayesReport {
-            method: self.method,
-            objective: objective.is_finite().then_some(objective),
-            allowed,
-        })
+    /// The fit of a model that was found, whatever the way.
+    fn fit_of(
+        &self,
+        found: Found,
+        plan: Plan,
+        spectrum: Spectrum,
+        journey: Option<Journey>,
+    ) -> Fit<Predictive> {
+        let Found { model, log_likelihood, objective, allowed } = found;
+        let details = BayesReport { method: self.method, objective: known(objective), allowed };
+        let report = Report {
+            log_likelihood: known(log_likelihood),
+            details: Some(Details::Bayes(details)),
+            ..Report::new(plan, spectrum, journey, 0.0)
+        };
+        Fit { model, report }
     }
 
     /// From the spectrum of complete rows; a distribution of W also from what the spectrum is of. Features that add no
@@ -193,9 +215,7 @@ impl BayesianPca {
         let others = moments.of_features(&redundant.others(moments.n_features()));
         let allowed = solved.spectrum.n_components();
         solved.spectrum = solved.spectrum.leading(allowed.min(self.supported_by(&others)?));
-        let Fit { model, spectrum, mut report } = self.complete_spectrum(solved, known, control)?;
-        report.bayes.iter_mut().for_each(|bayes| bayes.allowed = allowed);
-        Ok(Fit { model, spectrum, report: Report { redundant: Some(redundant), ..report } })
+        Ok(without(redundant, allowed, self.complete_spectrum(solved, known, control)?))
     }
 
     /// The number of components that complete rows of these moments support.
@@ -256,12 +276,8 @@ impl BayesianPca {
         let spectrum = spectrum.leading(found.lengths.len());
         let model = most_probable(&spectrum, &found)?;
         let log_likelihood = log_likelihood(&spectrum, &model);
-        let report = Report {
-            log_likelihood: log_likelihood.is_finite().then_some(log_likelihood),
-            bayes: self.report(found.objective, allowed),
-            ..Report::new(plan, &spectrum, journey, 0.0)
-        };
-        Ok(Fit { model, spectrum, report })
+        let found = Found { model, log_likelihood, objective: found.objective, allowed };
+        Ok(self.fit_of(found, plan, spectrum, journey))
     }
 
     /// From what a flat prior of μ leads to, to the best bound.
@@ -277,7 +293,7 @@ impl BayesianPca {
         let at_hand = given.source.as_table().is_some() && plan.solver != Solver::Krylov;
         let (tolerance, max_iterations) = match at_hand {
             true => TO_THE_END,
-            false => (self.options.tolerance.unwrap_or(TOLERANCE), self.options.max_iterations),
+            false => (self.options.run.tolerance.unwrap_or(TOLERANCE), self.options.run.iterations()),
         };
         let start = supported_start(&spectrum, found);
         let mut stages = Stages {
@@ -294,12 +310,8 @@ impl BayesianPca {
         let stop = if journey.stop == Stop::Converged { stop } else { journey.stop };
         let allowed = spectrum.n_components();
         let spectrum = spectrum.leading(model.n_latent());
-        let report = Report {
-            log_likelihood: log_likelihood.is_finite().then_some(log_likelihood),
-            bayes: self.report(found.objective, allowed),
-            ..Report::new(plan, &spectrum, Some(Journey { stop, ..journey }), 0.0)
-        };
-        Ok(Fit { model, spectrum, report })
+        let found = Found { model, log_likelihood, objective: found.objective, allowed };
+        Ok(self.fit_of(found, plan, spectrum, Some(Journey { stop, ..journey })))
     }
 
     /// In passes over rows with missing values. Features that add no direction have no say in the number of components: a fit
@@ -323,9 +335,7 @@ impl BayesianPca {
         let found = self.limited(allowed.min(others.len() - 1)).fit_with(&part, control)?;
         begin.passes += found.report.passes;
         begin.parameters = begin.parameters.leading(found.model.n_latent().clamp(1, allowed));
-        let Fit { model, spectrum, mut report } = self.incomplete_features(begin, source, control)?;
-        report.bayes.iter_mut().for_each(|bayes| bayes.allowed = allowed);
-        Ok(Fit { model, spectrum, report: Report { redundant: Some(redundant), ..report } })
+        Ok(without(redundant, allowed, self.incomplete_features(begin, source, control)?))
     }
 
     /// The same fit with so many components allowed, from its own start.
@@ -341,7 +351,7 @@ impl BayesianPca {
         source: &dyn RowSource,
         control: &Control<'_>,
     ) -> Result<Fit<Predictive>> {
-        let tolerance = self.options.tolerance.unwrap_or(TOLERANCE);
+        let tolerance = self.options.run.tolerance.unwrap_or(TOLERANCE);
         let given = Given { source, stand_in: false };
         let mut stages = Stages {
             prior: match self.method {
@@ -349,7 +359,7 @@ impl BayesianPca {
                 BayesMethod::Relevance => Prior::Relevance,
             },
             floor: begin.floor(),
-            max_iterations: self.options.max_iterations,
+            max_iterations: self.options.run.iterations(),
             given,
             control,
             passes: begin.passes,
@@ -370,13 +380,9 @@ impl BayesianPca {
         )?;
         let holes = Holes::new(&census, unseen_pairs);
         let plan = plan_of(&holes, allowed, p);
-        let bayes = self.report(found.objective, allowed);
-        let report = Report::new(plan, &spectrum, Some(journey), 0.0);
-        Ok(Fit {
-            model,
-            spectrum,
-            report: Report { bayes, holes: Some(holes).filter(|h| h.missing > 0), ..report },
-        })
+        let found = Found { model, log_likelihood, objective: found.objective, allowed };
+        let Fit { model, report } = self.fit_of(found, plan, spectrum, Some(journey));
+        Ok(Fit { model, report: Report { holes: Some(holes).filter(|h| h.missing > 0), ..report } })
     }
 
     /// The leading components of the start, when there is no limit on their number: as many as would be worth it if the available cases were
@@ -405,6 +411,62 @@ impl BayesianPca {
         }
         let variances = vec![start.noise() / rows; start.n_latent() + 1];
         start.clone().with_spread(Some(independent(&variances, start.n_features())))
+    }
+}
+
+/// A model and what is told of it.
+struct Found {
+    model: Predictive,
+    log_likelihood: f64,
+    /// The bound, or the density of W.
+    objective: f64,
+    /// The most components that were allowed.
+    allowed: usize,
+}
+
+/// A fit in which some features had no say in the number of components, of which so many were allowed.
+fn without(redundant: RedundantFeatures, allowed: usize, fit: Fit<Predictive>) -> Fit<Predictive> {
+    let Fit { model, mut report } = fit;
+    if let Some(Details::Bayes(details)) = &mut report.details {
+        details.allowed = allowed;
+    }
+    Fit { model, report: Report { redundant: Some(redundant), ..report } }
+}
+
+impl Family for BayesianPca {
+    fn kind(&self) -> &'static Kind {
+        Kind::bpca()
+    }
+
+    fn components(&self) -> Components {
+        self.options.components
+    }
+
+    fn with_components(&self, components: Components) -> Arc<dyn Family> {
+        let mut options = self.options.clone();
+        options.components = components;
+        Arc::new(Self { options, ..*self })
+    }
+
+    fn with_run(&self, run: Run) -> Arc<dyn Family> {
+        Arc::new(Self { options: self.options.clone().run(run), ..*self })
+    }
+
+    fn with_start(&self, start: &AnyModel) -> Result<Arc<dyn Family>> {
+        let start = start.with_loadings()?.factors().gaussian().clone();
+        Ok(Arc::new(Self { options: self.options.clone().start(start), ..*self }))
+    }
+
+    fn chooser(&self) -> Chooser {
+        Chooser::Fit
+    }
+
+    fn fit_rows(&self, rows: &dyn RowSource, control: &Control<'_>) -> Result<Fit<AnyModel>> {
+        Ok(self.fit_with(rows, control)?.into())
+    }
+
+    fn fit_moments(&self, moments: &Moments, control: &Control<'_>) -> Result<Fit<AnyModel>> {
+        Ok(self.fit_moments_with(moments, control)?.into())
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::time::Instant;
 
+use super::FactorAnalysis;
 use super::assess::Yardstick;
 use super::starts::Tries;
-use super::{FactorAnalysis, FactorFit};
 use crate::assess::FactorModel;
 use crate::error::{Error, Result};
-use crate::estimator::{FactorReport, Holes, Plan, Report, turned};
+use crate::estimator::{Details, FactorReport, Fit, Holes, Plan, Report, turned};
 use crate::linalg::Mat;
 use crate::model::{Factors, LinearGaussian, Noise};
 
@@ -25,12 +25,12 @@ pub(super) struct Solved {
 }
 
 impl FactorAnalysis {
-    pub(super) fn finish(&self, solved: Solved, started: Instant) -> Result<FactorFit> {
+    pub(super) fn finish(&self, solved: Solved, started: Instant) -> Result<Fit<Factors>> {
         let (of_correlations, log_likelihood) = solved.log_likelihoods();
         let assessment = solved.assessment(log_likelihood)?;
         let Solved { plan, tries, mean, deviations: d, seen: (rows, weight), passes, holes, .. } = solved;
         let Tries { best, lower, starts, agreeing } = tries;
-        let (p, q) = (mean.len(), self.factors);
+        let (p, q) = (mean.len(), self.factors());
         let loadings = Mat::from_fn(p, q, |j, k| best.loadings[(j, k)] * d[j]);
         let noise = (0..p).map(|j| best.uniquenesses[j] * d[j] * d[j]).collect();
         let mean = (0..p).map(|j| mean[j] + best.mean[j] * d[j]).collect();
@@ -64,14 +64,16 @@ impl FactorAnalysis {
             log_likelihood: Some(log_likelihood),
             total_variance: d.iter().map(|d| d * d).sum(),
             holes,
-            bayes: None,
-            factor: Some(factor),
+            details: Some(Details::Factor(factor)),
             rotation,
+            scaled: None,
+            choice: None,
             stop: best.stop,
             passes,
             trace: best.trace,
             seconds: started.elapsed().as_secs_f64(),
+            spectrum: None,
         };
-        Ok(FactorFit { model, report })
+        Ok(Fit { model, report })
     }
 }

@@ -1,7 +1,7 @@
 //! Factor analysis of rows with holes: maximum likelihood of the observed cells, from the optimum of the available cases.
 
 use super::finish::Solved;
-use super::plan::{FactorRequest, choose_factor};
+use super::plan::{FactorProblem, choose_factor};
 use super::solve::deviations;
 use super::starts::{LOWER, SAME_OPTIMUM, Tries};
 use super::{FactorAnalysis, FactorSolver};
@@ -52,7 +52,7 @@ impl FactorAnalysis {
         control: &Control<'_>,
     ) -> Result<Solved> {
         let AvailableCases { census, weights, mean, covariance, unseen_pairs } = cases;
-        start::supported(Components::Count(self.factors), &census)?;
+        start::supported(Components::Count(self.factors()), &census)?;
         let variances: Vec<f64> = (0..mean.len()).map(|j| covariance[(j, j)]).collect();
         let deviations = deviations(&mean, &variances)?;
         let r = correlations(covariance.as_ref(), &deviations);
@@ -70,10 +70,10 @@ impl FactorAnalysis {
         source: &dyn RowSource,
         control: &Control<'_>,
     ) -> Result<Solved> {
-        let (p, q) = (source.n_features(), Components::Count(self.factors));
+        let (p, q) = (source.n_features(), Components::Count(self.factors()));
         let variances = margins.variance();
         let deviations = deviations(margins.mean(), &variances)?;
-        let (found, passes) = start::from_filled_rows(source, (&census, margins), q, self.seed, control)?;
+        let (found, passes) = start::from_filled_rows(source, (&census, margins), q, self.run.seed, control)?;
         let loadings = found.loadings();
         let left = |j: usize| variances[j] - loadings.row(j).squared_norm_l2();
         let noises: Vec<f64> =
@@ -87,14 +87,14 @@ impl FactorAnalysis {
 
     /// Different optima for the correlations of the available cases, the best first, and the least uniqueness.
     fn optima(&self, r: MatRef<'_, f64>, control: &Control<'_>) -> Result<(Vec<FoundFactors>, f64)> {
-        let request = FactorRequest::of_moments(r.nrows(), self.factors);
+        let request = FactorProblem::of_moments(r.nrows(), self.factors());
         let solver = choose_factor(FactorSolver::Auto, &request)?.plan.solver;
         let mut run =
             |search: &Search, start: &Start| Self::solve_correlations(solver, r, (search, start), control);
         let (first, lower) = self.within_bound(self.usual_bound(), &mut run)?;
         let mut found = vec![first];
         for k in 1..self.starts.unwrap_or(STARTS) {
-            found.push(run(&self.search(lower), &Start::Random(self.seed.wrapping_add(k as u64)))?);
+            found.push(run(&self.search(lower), &Start::Random(self.run.seed.wrapping_add(k as u64)))?);
         }
         found.sort_by(|a, b| a.value.total_cmp(&b.value));
         found.dedup_by(|a, b| (a.value - b.value).abs() <= SAME_OPTIMUM);
@@ -113,8 +113,8 @@ impl FactorAnalysis {
         let least: Vec<f64> = seen.deviations.iter().map(|d| lower * d * d).collect();
         let mut found = Vec::with_capacity(starts.len());
         for start in starts {
-            let em = em::Em::bounded(start, self.tolerance, &least);
-            let (optimum, journey) = drive(em, source, self.max_iterations, control)?;
+            let em = em::Em::bounded(start, self.until(), &least);
+            let (optimum, journey) = drive(em, source, self.run.iterations(), control)?;
             passes += journey.passes;
             let stopped = journey.stop == Stop::Interrupted;
             found.push(seen.found(&optimum, journey, lower)?);
@@ -139,7 +139,7 @@ impl FactorAnalysis {
     }
 
     fn plan_of_holes(&self, holes: &Holes, p: usize) -> Plan {
-        let q = self.factors;
+        let q = self.factors();
         let reason = format!("{} cells are missing", holes.missing);
         Plan { solver: Solver::Em, reason, memory: 16 * 8 * p * (q + 1) * (q + 4) / 2 }
     }

@@ -8,22 +8,28 @@ mod precision;
 mod solve;
 mod starts;
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Report, explained, with_threads};
+use super::family::no_warm_start;
+use super::run::run_options;
+use super::{Chooser, Family, Fit, Run, explained, with_threads};
 use crate::algorithm::{Components, Search};
 use crate::control::Control;
 use crate::data::{RowSource, Rows};
 use crate::error::{Error, Result};
 use crate::evidence::Moments;
-use crate::model::Factors;
+use crate::model::{AnyModel, Factors, Kind};
 use crate::rotate::Rotate;
 use finish::Solved;
-use plan::{FactorRequest, choose_factor};
+use plan::{FactorProblem, choose_factor};
 
 pub use precision::standard_errors;
+
+/// Norm of the gradient, or nats per row, at which a fit ends.
+const TOLERANCE: f64 = 1e-8;
 
 /// How the noise variances are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -38,15 +44,6 @@ pub enum FactorSolver {
     Krylov,
     /// Expectation and maximisation on the p × p covariance: simple and slow.
     Em,
-}
-
-/// A fitted model of factors with its provenance.
-#[derive(Debug, Clone)]
-pub struct FactorFit {
-    /// The model, on the scale of the data.
-    pub model: Factors,
-    /// How the fit went; `factor` has what is particular to factors.
-    pub report: Report,
 }
 
 /// Factor analysis by maximum likelihood: x = W z + μ + ε with a noise variance ψ for each feature.
@@ -71,34 +68,26 @@ pub struct FactorFit {
 /// ```
 #[derive(Debug, Clone)]
 pub struct FactorAnalysis {
-    factors: usize,
+    components: Components,
     solver: FactorSolver,
     lower: Option<f64>,
     starts: Option<usize>,
-    memory: usize,
-    tolerance: f64,
-    max_iterations: usize,
-    seed: u64,
     rotation: Option<Rotate>,
     undetermined: bool,
-    threads: Option<usize>,
+    run: Run,
 }
 
 impl FactorAnalysis {
-    /// So many factors.
-    pub fn new(factors: usize) -> Self {
+    /// So many factors. No share of the variance says how many there are, because factors explain covariances.
+    pub fn new(factors: impl Into<Components>) -> Self {
         Self {
-            factors,
+            components: factors.into(),
             solver: FactorSolver::Auto,
             lower: None,
             starts: None,
-            memory: usize::MAX,
-            tolerance: 1e-8,
-            max_iterations: 1000,
-            seed: 0,
             rotation: None,
             undetermined: false,
-            threads: None,
+            run: Run::default(),
         }
     }
 
@@ -132,31 +121,6 @@ impl FactorAnalysis {
         self
     }
 
-    /// Bytes that the fit may hold besides rows that are in memory already; no limit by default.
-    pub fn memory(mut self, bytes: usize) -> Self {
-        self.memory = bytes;
-        self
-    }
-
-    /// When the fit ends; 1e-8 by default. Complete rows: norm of the gradient by log ψ. Rows with holes: nats per row of log-likelihood
-    /// that are left to gain, extrapolated.
-    pub fn tolerance(mut self, tolerance: f64) -> Self {
-        self.tolerance = tolerance;
-        self
-    }
-
-    /// Limit on the iterations from each start.
-    pub fn max_iterations(mut self, limit: usize) -> Self {
-        self.max_iterations = limit;
-        self
-    }
-
-    /// Seed of the starts after the first; 0 by default.
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
-        self
-    }
-
     /// Whether any number of factors from none to p is fitted; by default, none and more than leave degrees of freedom are refused.
     ///
     /// Of too many there are more numbers than covariances to tell them from: the covariance of the model is a good one, but the loadings are some of
@@ -166,17 +130,16 @@ impl FactorAnalysis {
         self
     }
 
-    /// Number of threads; all cores by default. The result does not depend on it.
-    pub fn threads(mut self, threads: usize) -> Self {
-        self.threads = Some(threads);
-        self
+    run_options! {
+        /// When the fit ends; 1e-8 by default. Complete rows: norm of the gradient by log ψ. Rows with missing values: nats per
+        /// row of log-likelihood that are left to gain, extrapolated.
     }
 
     /// Fits the rows.
     ///
     /// # Errors
     /// When the options make no sense, or the data do not allow them.
-    pub fn fit<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<FactorFit> {
+    pub fn fit<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Fit<Factors>> {
         self.fit_with(rows, &Control::new())
     }
 
@@ -184,10 +147,10 @@ impl FactorAnalysis {
     ///
     /// # Errors
     /// As [`fit`](Self::fit), and [`Error::Interrupted`].
-    pub fn fit_with<'a>(&self, rows: impl Into<Rows<'a>>, control: &Control<'_>) -> Result<FactorFit> {
+    pub fn fit_with<'a>(&self, rows: impl Into<Rows<'a>>, control: &Control<'_>) -> Result<Fit<Factors>> {
         let rows = rows.into();
         let source = rows.source();
-        with_threads(self.threads, || self.run(source, control))
+        with_threads(self.run.threads, || self.fit_source(source, control))
     }
 
     /// Fits moments: no rows are needed. They may come from rows, from parts merged, or from a covariance or correlation matrix
@@ -195,42 +158,61 @@ impl FactorAnalysis {
     ///
     /// # Errors
     /// As [`fit`](Self::fit).
-    pub fn fit_moments(&self, moments: &Moments) -> Result<FactorFit> {
+    pub fn fit_moments(&self, moments: &Moments) -> Result<Fit<Factors>> {
+        self.fit_moments_with(moments, &Control::new())
+    }
+
+    /// Fits moments under the eyes of a caller.
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit), and [`Error::Interrupted`].
+    pub fn fit_moments_with(&self, moments: &Moments, control: &Control<'_>) -> Result<Fit<Factors>> {
         let started = Instant::now();
-        self.check(moments.n_features())?;
-        let plan =
-            choose_factor(self.solver, &FactorRequest::of_moments(moments.n_features(), self.factors))?.plan;
-        let solved = with_threads(self.threads, || self.solve_moments(plan, moments, &Control::new()))?;
+        let factors = self.check(moments.n_features())?;
+        let problem = FactorProblem::of_moments(moments.n_features(), factors);
+        let plan = choose_factor(self.solver, &problem)?.plan;
+        let solved = with_threads(self.run.threads, || self.solve_moments(plan, moments, control))?;
         self.finish(Solved { passes: 0, ..solved }, started)
     }
 
-    fn run(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<FactorFit> {
+    fn fit_source(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Fit<Factors>> {
         let started = Instant::now();
         let p = source.n_features();
         if p == 0 {
             return Err(Error::NoFeatures);
         }
-        self.check(p)?;
+        let factors = self.check(p)?;
         control.check()?;
         if let Some(n) = source.n_rows() {
-            Components::Count(self.factors).check_possible(n, p)?;
+            Components::Count(factors).check_possible(n, p)?;
         }
-        let request = FactorRequest {
+        let problem = FactorProblem {
             rows: source.n_rows(),
             features: p,
-            factors: self.factors,
+            factors,
             in_memory: source.as_table().is_some(),
-            memory: self.memory,
+            memory: self.run.bytes(),
         };
-        let choice = choose_factor(self.solver, &request)?;
+        let choice = choose_factor(self.solver, &problem)?;
         choice.plan.check_memory()?;
         let solved = self.solve_any(choice, source, control).map_err(|e| explained(e, source, control))?;
         self.finish(solved, started)
     }
 
-    /// What makes no sense whatever the data.
-    fn check(&self, p: usize) -> Result<()> {
-        let q = self.factors;
+    /// The number of factors, when it was given.
+    fn factors(&self) -> usize {
+        self.components.count().unwrap_or(0)
+    }
+
+    /// The number of factors, unless something makes no sense whatever the data.
+    fn check(&self, p: usize) -> Result<usize> {
+        self.run.check()?;
+        let Components::Count(q) = self.components else {
+            let (name, value) = ("the number of factors", self.components.to_string());
+            let allowed =
+                "a whole number: factors explain covariances, so no share of the variance says how many";
+            return Err(Error::Parameter { name, value, allowed });
+        };
         if q == 0 && !self.undetermined {
             let (name, value) = ("the number of factors", "0".into());
             return Err(Error::Parameter { name, value, allowed: "at least 1" });
@@ -242,27 +224,63 @@ impl FactorAnalysis {
             let (name, value) = ("the least uniqueness", lower.to_string());
             return Err(Error::Parameter { name, value, allowed: "above 0 and below 1" });
         }
-        if !(self.tolerance > 0.0 && self.tolerance.is_finite()) {
-            let (name, value) = ("the tolerance", self.tolerance.to_string());
-            return Err(Error::Parameter { name, value, allowed: "finite and positive" });
-        }
         match self.starts {
             Some(0) => Err(Error::Parameter {
                 name: "the number of starts",
                 value: "0".into(),
                 allowed: "at least 1",
             }),
-            _ => Ok(()),
+            _ => Ok(q),
         }
+    }
+
+    fn until(&self) -> f64 {
+        self.run.tolerance.unwrap_or(TOLERANCE)
     }
 
     fn search(&self, lower: f64) -> Search {
         Search {
-            factors: self.factors,
+            factors: self.factors(),
             lower,
-            tolerance: self.tolerance,
-            max_iterations: self.max_iterations,
+            tolerance: self.until(),
+            max_iterations: self.run.iterations(),
         }
+    }
+}
+
+impl Family for FactorAnalysis {
+    fn kind(&self) -> &'static Kind {
+        Kind::fa()
+    }
+
+    fn components(&self) -> Components {
+        self.components
+    }
+
+    fn with_components(&self, components: Components) -> Arc<dyn Family> {
+        Arc::new(Self { components, ..self.clone() })
+    }
+
+    fn with_run(&self, run: Run) -> Arc<dyn Family> {
+        Arc::new(self.clone().run(run))
+    }
+
+    fn with_start(&self, _: &AnyModel) -> Result<Arc<dyn Family>> {
+        Err(no_warm_start(
+            "one of ppca, pca or bpca; factor analysis starts from the data, from several places",
+        ))
+    }
+
+    fn chooser(&self) -> Chooser {
+        Chooser::ParallelAnalysis
+    }
+
+    fn fit_rows(&self, rows: &dyn RowSource, control: &Control<'_>) -> Result<Fit<AnyModel>> {
+        Ok(self.fit_with(rows, control)?.into())
+    }
+
+    fn fit_moments(&self, moments: &Moments, control: &Control<'_>) -> Result<Fit<AnyModel>> {
+        Ok(self.fit_moments_with(moments, control)?.into())
     }
 }
 

@@ -13,7 +13,7 @@ const SQUARES: usize = 6;
 
 /// What is known when a solver is chosen.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct FactorRequest {
+pub(super) struct FactorProblem {
     pub(super) rows: Option<usize>,
     pub(super) features: usize,
     pub(super) factors: usize,
@@ -28,7 +28,7 @@ pub(super) struct FactorChoice {
     pub(super) in_passes: bool,
 }
 
-impl FactorRequest {
+impl FactorProblem {
     /// The matrix is there already.
     pub(super) fn of_moments(features: usize, factors: usize) -> Self {
         Self { rows: None, features, factors, in_memory: false, memory: usize::MAX }
@@ -51,7 +51,7 @@ impl FactorRequest {
 }
 
 /// Decides, or checks what was asked for.
-pub(super) fn choose_factor(asked: FactorSolver, request: &FactorRequest) -> Result<FactorChoice> {
+pub(super) fn choose_factor(asked: FactorSolver, request: &FactorProblem) -> Result<FactorChoice> {
     let p = request.features;
     let fits = request.square_bytes() <= request.memory;
     let choice = |solver: Solver, in_passes: bool, reason: String| {
@@ -111,11 +111,11 @@ mod tests {
             (None, 20_000, false, 1 << 30, Solver::Krylov, true),
         ];
         for (rows, features, in_memory, memory, solver, in_passes) in cases {
-            let request = FactorRequest { rows, features, factors: 5, in_memory, memory };
+            let request = FactorProblem { rows, features, factors: 5, in_memory, memory };
             let found = choose_factor(FactorSolver::Auto, &request).unwrap();
             assert_eq!((found.plan.solver, found.in_passes), (solver, in_passes), "{request:?}");
         }
-        let small = FactorRequest { memory: 1 << 20, ..FactorRequest::of_moments(1000, 5) };
+        let small = FactorProblem { memory: 1 << 20, ..FactorProblem::of_moments(1000, 5) };
         assert!(choose_factor(FactorSolver::Newton, &small).is_err());
     }
 }

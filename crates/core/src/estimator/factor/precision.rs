@@ -31,7 +31,7 @@ pub fn standard_errors(model: &Factors, report: &Report) -> Result<Precision> {
     if report.holes.is_some() {
         return Err(none_for("a fit with holes"));
     }
-    let factor = report.factor.as_ref().ok_or_else(|| none_for("a model that is not of a fit of factors"))?;
+    let factor = report.factor().ok_or_else(|| none_for("a model that is not of a fit of factors"))?;
     let (pattern, correlation) = (model.pattern(), model.correlation());
     let turned = model.turn().is_some().then(|| correlation.as_ref());
     let numbers = FactorModel::new(pattern.as_ref(), turned, noise)?;

@@ -68,7 +68,7 @@ impl FactorAnalysis {
         moments: &Moments,
         control: &Control<'_>,
     ) -> Result<Solved> {
-        Components::Count(self.factors).check_possible(moments.rows(), moments.n_features())?;
+        Components::Count(self.factors()).check_possible(moments.rows(), moments.n_features())?;
         let mut r = moments.covariance();
         let variances: Vec<f64> = (0..r.nrows()).map(|j| r[(j, j)]).collect();
         let deviations = deviations(moments.mean(), &variances)?;
@@ -107,7 +107,7 @@ impl FactorAnalysis {
         if census.missing() > 0 {
             return self.solve_filled(census, &margins, source, control);
         }
-        Components::Count(self.factors).check_possible(census.rows(), p)?;
+        Components::Count(self.factors()).check_possible(census.rows(), p)?;
         let deviations = deviations(margins.mean(), &margins.variance())?;
         let mut passes = 1;
         let tries = self.best_of(self.usual_bound(), 1, |search, start| {

@@ -27,7 +27,7 @@ impl FactorAnalysis {
             if all.iter().any(|found| found.stop == Stop::Interrupted) {
                 break;
             }
-            all.push(run(&self.search(lower), &Start::Random(self.seed.wrapping_add(k as u64)))?);
+            all.push(run(&self.search(lower), &Start::Random(self.run.seed.wrapping_add(k as u64)))?);
         }
         Ok(Tries::new(all, lower))
     }
@@ -45,7 +45,7 @@ impl FactorAnalysis {
             return Ok(lower);
         }
         let start = newton_factor::log_psi(r, &self.search(LOWER.1), &Start::Usual)?;
-        while lower > LOWER.1 && start.iter().filter(|x| **x < lower.ln()).count() > self.factors {
+        while lower > LOWER.1 && start.iter().filter(|x| **x < lower.ln()).count() > self.factors() {
             lower = (lower / 100.0).max(LOWER.1);
         }
         Ok(lower)
@@ -59,7 +59,7 @@ impl FactorAnalysis {
     ) -> Result<(FoundFactors, f64)> {
         let mut found = run(&self.search(lower), &Start::Usual)?;
         while self.lower.is_none()
-            && found.heywood.len() > self.factors
+            && found.heywood.len() > self.factors()
             && found.stop == Stop::Converged
             && lower > LOWER.1
         {

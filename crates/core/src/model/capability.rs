@@ -1,0 +1,428 @@
+//! What can be asked of a fitted model, as small traits: a model of any kind says which of them it has.
+
+use std::any::Any;
+use std::fmt::Debug;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::arrays::Arrays;
+use super::{
+    Conditional, Factors, Imputed, Kind, LinearGaussian, Noise, Outliers, Posterior, Predicted,
+    Reconstruction,
+};
+use crate::control::Control;
+use crate::data::{Observed, RowSource};
+use crate::error::{Error, Result};
+use crate::linalg::{Mat, MatRef};
+
+/// A model of any kind, to be shared.
+pub type AnyModel = Arc<dyn Model>;
+
+/// A fitted model: its kind, its size, its arrays, and what can be asked of it.
+///
+/// A capability that a kind does not have is `None`. The functions of `dyn Model`, such as
+/// [`encoder`](#method.encoder), give an error instead, which names the kinds that have it.
+pub trait Model: Any + Debug + Send + Sync {
+    /// Its kind.
+    fn kind(&self) -> &'static Kind;
+
+    /// p.
+    fn n_features(&self) -> usize;
+
+    /// Number of latent variables of a row, q.
+    fn n_latent(&self) -> usize;
+
+    /// The arrays that stand in its file; the `read` of its kind makes the model from them again.
+    fn arrays(&self) -> Arrays;
+
+    /// The same model of features that are `scale` times as large (p numbers above 0): the way back from a fit to
+    /// features that were divided by `scale`.
+    ///
+    /// # Errors
+    /// When a number overflows.
+    fn rescaled(&self, scale: &[f64]) -> Result<AnyModel>;
+
+    /// Rows → latent coordinates.
+    fn as_encode(&self) -> Option<&dyn Encode> {
+        None
+    }
+
+    /// Rows → the distribution of their latent coordinates.
+    fn as_posterior(&self) -> Option<&dyn LatentPosterior> {
+        None
+    }
+
+    /// Latent coordinates → rows.
+    fn as_decode(&self) -> Option<&dyn Decode> {
+        None
+    }
+
+    /// Densities, outliers and new rows.
+    fn as_density(&self) -> Option<&dyn Density> {
+        None
+    }
+
+    /// Imputation of missing cells.
+    fn as_fill(&self) -> Option<&dyn Fill> {
+        None
+    }
+
+    /// What rotations and tables of loadings read.
+    fn as_loadings(&self) -> Option<&dyn Loadings> {
+        None
+    }
+}
+
+/// Something that a model may be able to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Capability {
+    /// [`Encode`].
+    Encode,
+    /// [`LatentPosterior`].
+    Posterior,
+    /// [`Decode`].
+    Decode,
+    /// [`Density`].
+    Density,
+    /// [`Fill`].
+    Fill,
+    /// [`Loadings`].
+    Loadings,
+}
+
+impl Capability {
+    /// Each of them.
+    pub const ALL: [Self; 6] =
+        [Self::Encode, Self::Posterior, Self::Decode, Self::Density, Self::Fill, Self::Loadings];
+
+    /// What a model without it lacks, in words.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::Encode => "latent coordinates",
+            Self::Posterior => "a posterior distribution of its latent coordinates",
+            Self::Decode => "a way back from latent coordinates to rows",
+            Self::Density => "a density",
+            Self::Fill => "a prediction of missing cells",
+            Self::Loadings => "loadings",
+        }
+    }
+
+    /// Whether a model has it.
+    pub fn is_of(self, model: &dyn Model) -> bool {
+        match self {
+            Self::Encode => model.as_encode().is_some(),
+            Self::Posterior => model.as_posterior().is_some(),
+            Self::Decode => model.as_decode().is_some(),
+            Self::Density => model.as_density().is_some(),
+            Self::Fill => model.as_fill().is_some(),
+            Self::Loadings => model.as_loadings().is_some(),
+        }
+    }
+}
+
+impl dyn Model {
+    /// As a model of one kind.
+    pub fn downcast_ref<M: Model>(&self) -> Option<&M> {
+        let any: &dyn Any = self;
+        any.downcast_ref()
+    }
+
+    /// The capability to encode.
+    ///
+    /// # Errors
+    /// [`Error::Capability`].
+    pub fn encoder(&self) -> Result<&dyn Encode> {
+        self.as_encode().ok_or_else(|| self.lacks(Capability::Encode))
+    }
+
+    /// The posterior of latent coordinates.
+    ///
+    /// # Errors
+    /// [`Error::Capability`].
+    pub fn latent_posterior(&self) -> Result<&dyn LatentPosterior> {
+        self.as_posterior().ok_or_else(|| self.lacks(Capability::Posterior))
+    }
+
+    /// The capability to decode.
+    ///
+    /// # Errors
+    /// [`Error::Capability`].
+    pub fn decoder(&self) -> Result<&dyn Decode> {
+        self.as_decode().ok_or_else(|| self.lacks(Capability::Decode))
+    }
+
+    /// The density.
+    ///
+    /// # Errors
+    /// [`Error::Capability`].
+    pub fn density(&self) -> Result<&dyn Density> {
+        self.as_density().ok_or_else(|| self.lacks(Capability::Density))
+    }
+
+    /// The capability to impute.
+    ///
+    /// # Errors
+    /// [`Error::Capability`].
+    pub fn imputer(&self) -> Result<&dyn Fill> {
+        self.as_fill().ok_or_else(|| self.lacks(Capability::Fill))
+    }
+
+    /// The loadings.
+    ///
+    /// # Errors
+    /// [`Error::Capability`].
+    pub fn with_loadings(&self) -> Result<&dyn Loadings> {
+        self.as_loadings().ok_or_else(|| self.lacks(Capability::Loadings))
+    }
+
+    fn lacks(&self, what: Capability) -> Error {
+        Error::Capability {
+            kind: self.kind().title,
+            lacks: what.in_words(),
+            kinds: Kind::with(what).map(|kind| kind.name).collect(),
+        }
+    }
+}
+
+/// Rows → latent coordinates.
+pub trait Encode {
+    /// A name for each coordinate: z1, z2, …
+    fn coordinate_names(&self) -> Vec<String>;
+
+    /// Latent coordinates of each row (n × q).
+    ///
+    /// # Errors
+    /// When the rows have another number of features or an infinite cell.
+    fn encode(&self, rows: &dyn RowSource) -> Result<Mat<f64>>;
+}
+
+/// Rows → the distribution of their latent coordinates, whose mean is what [`Encode`] gives.
+pub trait LatentPosterior {
+    /// Mean and covariance for each row.
+    ///
+    /// # Errors
+    /// When the rows have another number of features or an infinite cell.
+    fn posterior(&self, rows: &dyn RowSource) -> Result<Posterior>;
+}
+
+/// Latent coordinates → rows.
+pub trait Decode {
+    /// Rows (n × p) of latent coordinates (n × q).
+    ///
+    /// # Errors
+    /// When the coordinates are not q to a row.
+    fn decode(&self, latent: MatRef<'_, f64>) -> Result<Mat<f64>>;
+
+    /// Each row rebuilt from its coordinates (n × p), the missing cells too.
+    ///
+    /// # Errors
+    /// When the rows have another number of features or an infinite cell.
+    fn reconstruct(&self, rows: &dyn RowSource, kind: Reconstruction) -> Result<Mat<f64>>;
+}
+
+/// A density of rows.
+pub trait Density {
+    /// Log density of the observed cells of each row.
+    ///
+    /// # Errors
+    /// When the rows have another number of features or an infinite cell, or there is no noise.
+    fn log_density(&self, rows: &dyn RowSource) -> Result<Vec<f64>>;
+
+    /// T², SPE and p-value of each row.
+    ///
+    /// # Errors
+    /// As [`log_density`](Self::log_density).
+    fn outliers(&self, rows: &dyn RowSource) -> Result<Outliers>;
+
+    /// T² and SPE of each row, which exist without noise too.
+    ///
+    /// # Errors
+    /// When the rows have another number of features or an infinite cell.
+    fn distances(&self, rows: &dyn RowSource) -> Result<(Vec<f64>, Vec<f64>)>;
+
+    /// Whether rows have a density: a model without noise has none.
+    ///
+    /// # Errors
+    /// When arithmetic breaks down.
+    fn is_proper(&self) -> Result<bool>;
+
+    /// Rows of these numbers among those that the seed gives.
+    fn sample_rows(&self, rows: Range<usize>, seed: u64) -> Mat<f64>;
+
+    /// The first n rows that the seed gives, until a caller cancels.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`], and when they do not fit in memory.
+    fn sample(&self, n: usize, seed: u64, control: &Control<'_>) -> Result<Mat<f64>>;
+
+    /// Covariance of the features (p × p).
+    ///
+    /// # Errors
+    /// When it does not fit in memory.
+    fn covariance(&self) -> Result<Mat<f64>>;
+
+    /// Its inverse (p × p).
+    ///
+    /// # Errors
+    /// When there is none, or it does not fit in memory.
+    fn precision(&self) -> Result<Mat<f64>>;
+
+    /// The model of some of the features, in the given order.
+    ///
+    /// # Errors
+    /// When a feature does not exist.
+    fn marginal(&self, features: &[usize]) -> Result<AnyModel>;
+}
+
+/// Imputation.
+pub trait Fill {
+    /// The rows with each missing cell replaced by its conditional mean (n × p).
+    ///
+    /// # Errors
+    /// When the rows have another number of features or an infinite cell.
+    fn impute(&self, rows: &dyn RowSource) -> Result<Mat<f64>>;
+
+    /// The same with standard deviations.
+    ///
+    /// # Errors
+    /// As [`impute`](Self::impute).
+    fn impute_with_std(&self, rows: &dyn RowSource) -> Result<Imputed>;
+
+    /// Multiple imputation: draws of the missing cells given the observed ones.
+    ///
+    /// # Errors
+    /// As [`impute`](Self::impute).
+    fn draw_missing(&self, rows: &dyn RowSource, draws: Range<usize>, seed: u64) -> Result<Vec<Mat<f64>>>;
+
+    /// Mean and covariance of the missing cells of one row.
+    ///
+    /// # Errors
+    /// When it has another number of features or an infinite cell.
+    fn conditional(&self, row: &[f64]) -> Result<Conditional>;
+
+    /// Mean and standard deviation of named cells (row, feature) of rows of which only some cells were seen.
+    ///
+    /// # Errors
+    /// When a row or feature does not exist.
+    fn predict(&self, rows: &Observed<'_>, cells: &[(usize, usize)]) -> Result<Predicted>;
+}
+
+/// What rotations, biplots and tables of loadings read.
+pub trait Loadings {
+    /// μ (p).
+    fn mean(&self) -> &[f64];
+
+    /// W, or the pattern of rotated factors (p × q).
+    fn loadings(&self) -> &Mat<f64>;
+
+    /// What tables show as loadings (p × q).
+    fn shown(&self) -> &Mat<f64> {
+        self.loadings()
+    }
+
+    /// Standard deviations of the loadings where they have a distribution (p × q).
+    fn deviations(&self) -> Option<&Mat<f64>> {
+        None
+    }
+
+    /// The noise of a cell.
+    fn noise(&self) -> Noise;
+
+    /// Directions of the components (p × q): orthonormal, largest variance first, or the pattern of factors.
+    ///
+    /// # Errors
+    /// When a decomposition does not converge.
+    fn axes(&self) -> Result<Mat<f64>>;
+
+    /// Variance along each direction under the model (q), in descending order.
+    ///
+    /// # Errors
+    /// When a decomposition does not converge.
+    fn variances(&self) -> Result<Vec<f64>>;
+
+    /// As factors, which can be rotated.
+    fn factors(&self) -> Factors;
+}
+
+/// A model whose density is one linear-Gaussian model: densities and imputation follow from that.
+pub trait Gaussian {
+    /// The density.
+    fn gaussian(&self) -> &LinearGaussian;
+
+    /// The model of some of the features.
+    ///
+    /// # Errors
+    /// When a feature does not exist.
+    fn marginal_model(&self, features: &[usize]) -> Result<AnyModel>;
+}
+
+impl<M: Gaussian> Density for M {
+    fn log_density(&self, rows: &dyn RowSource) -> Result<Vec<f64>> {
+        self.gaussian().log_density(rows)
+    }
+
+    fn outliers(&self, rows: &dyn RowSource) -> Result<Outliers> {
+        self.gaussian().outliers(rows)
+    }
+
+    fn distances(&self, rows: &dyn RowSource) -> Result<(Vec<f64>, Vec<f64>)> {
+        self.gaussian().t2_spe(rows)
+    }
+
+    fn is_proper(&self) -> Result<bool> {
+        let model = self.gaussian();
+        // Asks about the mean, which every model has.
+        match model.log_density(crate::data::Rows::from_slice(model.mean(), model.n_features())?) {
+            Ok(_) => Ok(true),
+            Err(Error::NoDensity { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn sample_rows(&self, rows: Range<usize>, seed: u64) -> Mat<f64> {
+        self.gaussian().sample_rows(rows, seed)
+    }
+
+    fn sample(&self, n: usize, seed: u64, control: &Control<'_>) -> Result<Mat<f64>> {
+        self.gaussian().sample_with(n, seed, control)
+    }
+
+    fn covariance(&self) -> Result<Mat<f64>> {
+        self.gaussian().try_covariance()
+    }
+
+    fn precision(&self) -> Result<Mat<f64>> {
+        self.gaussian().precision()
+    }
+
+    fn marginal(&self, features: &[usize]) -> Result<AnyModel> {
+        self.marginal_model(features)
+    }
+}
+
+impl<M: Gaussian> Fill for M {
+    fn impute(&self, rows: &dyn RowSource) -> Result<Mat<f64>> {
+        self.gaussian().impute(rows)
+    }
+
+    fn impute_with_std(&self, rows: &dyn RowSource) -> Result<Imputed> {
+        self.gaussian().impute_with_std(rows)
+    }
+
+    fn draw_missing(&self, rows: &dyn RowSource, draws: Range<usize>, seed: u64) -> Result<Vec<Mat<f64>>> {
+        self.gaussian().draw_missing(rows, draws, seed)
+    }
+
+    fn conditional(&self, row: &[f64]) -> Result<Conditional> {
+        self.gaussian().conditional(row)
+    }
+
+    fn predict(&self, rows: &Observed<'_>, cells: &[(usize, usize)]) -> Result<Predicted> {
+        self.gaussian().predict(rows, cells)
+    }
+}
+
+/// z1, z2, …: a letter and a number for each of q coordinates.
+pub(super) fn numbered(letter: char, q: usize) -> Vec<String> {
+    (1..=q).map(|k| format!("{letter}{k}")).collect()
+}

@@ -1,0 +1,70 @@
+//! The registry of kinds of models: one line for each.
+
+use super::arrays::StoredArrays;
+use super::{AnyModel, Capability, factors, ppca, predictive, principal_components};
+use crate::error::Result;
+
+/// A kind of model.
+#[derive(Debug)]
+pub struct Kind {
+    /// As people type it, and as it stands in files.
+    pub name: &'static str,
+    /// As people say it.
+    pub title: &'static str,
+    /// What its components are called.
+    pub components: &'static str,
+    /// What can be asked of it.
+    pub capabilities: &'static [Capability],
+    /// Makes a model of the arrays of its file.
+    pub read: fn(&dyn StoredArrays) -> Result<AnyModel>,
+}
+
+/// Every kind, in the order in which they are listed.
+pub static KINDS: &[&Kind] = &[&ppca::KIND, &principal_components::KIND, &factors::KIND, &predictive::KIND];
+
+impl Kind {
+    /// The kind of this name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        KINDS.iter().copied().find(|kind| kind.name == name)
+    }
+
+    /// Probabilistic PCA.
+    pub fn ppca() -> &'static Self {
+        &ppca::KIND
+    }
+
+    /// Classical PCA.
+    pub fn pca() -> &'static Self {
+        &principal_components::KIND
+    }
+
+    /// Factor analysis.
+    pub fn fa() -> &'static Self {
+        &factors::KIND
+    }
+
+    /// Bayesian PCA.
+    pub fn bpca() -> &'static Self {
+        &predictive::KIND
+    }
+
+    /// The kinds that have a capability.
+    pub fn with(capability: Capability) -> impl Iterator<Item = &'static Self> {
+        KINDS.iter().copied().filter(move |kind| kind.capabilities.contains(&capability))
+    }
+}
+
+impl PartialEq for Kind {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Kind {}
+
+/// As people type it.
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
