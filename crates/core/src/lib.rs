@@ -34,17 +34,20 @@
 
 pub mod algorithm;
 pub mod assess;
+pub mod blocks;
 mod control;
 pub mod data;
 pub mod error;
 pub mod estimator;
 pub mod evidence;
+pub mod expectation;
 pub mod linalg;
 pub mod memory;
 pub mod model;
 pub mod persist;
 pub mod rotate;
 pub mod select;
+pub mod spectrum;
 
 pub use algorithm::Components;
 pub use control::{Control, Event};

@@ -6,9 +6,9 @@ mod growth;
 mod incomplete;
 mod online;
 mod plan;
-mod precision;
 mod report;
 mod spectral;
+mod standard_errors;
 mod turn;
 
 pub use bayesian::{BayesMethod, BayesReport, BayesianPca};
@@ -16,9 +16,9 @@ pub use factor::{FactorAnalysis, FactorFit, FactorSolver, most_factors, standard
 pub(crate) use growth::{Grown, Growth, Outlook};
 pub use online::{Batch, Online, Tally};
 pub use plan::{Plan, Request, Solver, choose};
-pub use precision::ppca_estimate;
 pub use report::{FactorReport, Fit, Holes, Report, RotationReport};
 pub use spectral::{FromSpectrum, Pca, Ppca, Spectral};
+pub use standard_errors::ppca_estimate;
 pub use turn::turned;
 
 use crate::control::Control;

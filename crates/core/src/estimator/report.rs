@@ -7,8 +7,8 @@ use crate::algorithm::{Journey, RedundantFeatures, Stop};
 use crate::assess::Assessment;
 use crate::data::{counted_rows, counted_weight};
 use crate::evidence::Census;
-use crate::model::Spectrum;
 use crate::rotate::{Rotate, Rotated};
+use crate::spectrum::Spectrum;
 
 /// A fitted model with its provenance.
 #[derive(Debug, Clone)]

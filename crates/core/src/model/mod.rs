@@ -1,20 +1,19 @@
 //! What a fitted model is, and what can be asked of it; nothing here knows how a model was found.
 
 mod any;
-mod asked;
 mod factors;
 mod groups;
 mod impute;
+mod incomplete;
+mod inference;
 mod kernel;
 mod linear_gaussian;
 mod listed;
-mod patchy;
 mod posterior;
 mod predictive;
 mod principal_components;
 mod questions;
 mod sample;
-mod spectrum;
 
 pub use any::Model;
 pub use factors::{Factors, Scores};
@@ -24,5 +23,3 @@ pub use posterior::{LatentCovariance, Posterior};
 pub use predictive::{Predictive, Uncertainty};
 pub use principal_components::PrincipalComponents;
 pub use questions::{Outliers, Reconstruction};
-pub(crate) use spectrum::RawSpectrum;
-pub use spectrum::Spectrum;

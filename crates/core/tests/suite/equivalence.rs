@@ -310,7 +310,7 @@ fn single_precision_agrees_with_double_on_the_same_cells() {
                 close_all(&a.spectrum.eigenvalues()[..q], &b.spectrum.eigenvalues()[..q], tolerance, what);
                 close(a.spectrum.noise_variance(), b.spectrum.noise_variance(), tolerance, what);
                 close_all(a.spectrum.mean(), b.spectrum.mean(), 1e-6, what);
-                let sums = |s: &covary::model::Spectrum| s.total_variance();
+                let sums = |s: &covary::spectrum::Spectrum| s.total_variance();
                 relative(sums(&a.spectrum), sums(&b.spectrum), 1e-6, what);
                 // One model asked about the same cells in both precisions.
                 let (x, y) = (b.model.log_density(&narrow).unwrap(), b.model.log_density(&wide).unwrap());

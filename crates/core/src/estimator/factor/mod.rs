@@ -4,8 +4,8 @@ mod assess;
 mod finish;
 mod incomplete;
 mod plan;
-mod precision;
 mod solve;
+mod standard_errors;
 mod starts;
 
 use std::time::Instant;
@@ -23,7 +23,7 @@ use crate::rotate::Rotate;
 use finish::Solved;
 use plan::{FactorRequest, choose_factor};
 
-pub use precision::standard_errors;
+pub use standard_errors::standard_errors;
 
 /// How the noise variances are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
