@@ -34,11 +34,13 @@
 
 pub mod algorithm;
 pub mod assess;
+pub mod blocks;
 mod control;
 pub mod data;
 pub mod error;
 pub mod estimator;
 pub mod evidence;
+pub mod expectation;
 pub mod linalg;
 pub mod memory;
 pub mod model;
@@ -46,6 +48,7 @@ pub mod persist;
 mod request;
 pub mod rotate;
 pub mod select;
+pub mod spectrum;
 
 pub use algorithm::Components;
 pub use control::{Control, Event};

@@ -1,7 +1,7 @@
 //! The parameters of an iteration as one vector in fixed units: what accelerated steps are made on.
 
 use super::maximise::Maximised;
-use crate::evidence::{LatentParameters, Units};
+use crate::expectation::{LatentParameters, Units};
 use crate::linalg::Mat;
 
 /// How far the logarithm of a noise variance may go in one step.

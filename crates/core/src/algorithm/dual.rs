@@ -7,12 +7,13 @@ use super::eigen::decompose;
 use super::refine::refine;
 use super::resolution::{Judged, of_rows};
 use super::svd::centre;
+use crate::blocks::{Gram, ShiftedBlock};
 use crate::control::Control;
 use crate::data::{Cells, Chunk, Real, Table, with_view};
 use crate::error::{Error, Result};
-use crate::evidence::{Gram, ShiftedBlock, center_of};
+use crate::evidence::center_of;
 use crate::linalg::{Eigen, Mat, MatRef, negligible, orthonormal_columns, product, set_product};
-use crate::model::{RawSpectrum, Spectrum};
+use crate::spectrum::{RawSpectrum, Spectrum};
 
 /// Features that are carried over at once.
 const PANEL: usize = 256;

@@ -7,7 +7,7 @@ use super::resolution::{Judged, of_covariance, whole_values};
 use crate::error::{Error, Result};
 use crate::evidence::Moments;
 use crate::linalg::{Eigen, MatRef, leading_eigen, negligible, symmetric_eigen};
-use crate::model::{RawSpectrum, Spectrum};
+use crate::spectrum::{RawSpectrum, Spectrum};
 
 /// Below this size the whole decomposition is as fast as the leading part.
 const SMALL: usize = 96;

@@ -15,8 +15,9 @@ use super::prior::Prior;
 use super::quasi_newton::QuasiNewton;
 use super::{Algorithm, Step};
 use crate::error::{Error, Result};
-use crate::evidence::{Latent, LatentParameters, Units};
-use crate::model::Spectrum;
+use crate::evidence::Latent;
+use crate::expectation::{LatentParameters, Units};
+use crate::spectrum::Spectrum;
 
 /// Gains below this share of the log-likelihood are rounding.
 const ROUNDING: f64 = 1e-14;

@@ -9,7 +9,7 @@ use crate::data::RowSource;
 use crate::error::Result;
 use crate::evidence::Sketch;
 use crate::linalg::{BlockKrylov, Mat};
-use crate::model::{RawSpectrum, Spectrum};
+use crate::spectrum::{RawSpectrum, Spectrum};
 
 /// When to stop, and where to start.
 #[derive(Debug, Clone, Copy)]

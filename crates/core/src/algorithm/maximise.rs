@@ -7,7 +7,8 @@
 
 use super::prior::{Prior, Pull, carried};
 use crate::error::{Error, Result};
-use crate::evidence::{Latent, LatentParameters, Units};
+use crate::evidence::Latent;
+use crate::expectation::{LatentParameters, Units};
 use crate::linalg::{Lanes, Mat, MatRef, packed, packed_len, product, symmetric_eigen};
 
 /// Features whose normal equations are solved together.
@@ -22,7 +23,8 @@ const LANES: usize = 64;
 /// use std::sync::Arc;
 /// use covary::algorithm::em_step;
 /// use covary::data::Rows;
-/// use covary::evidence::{Latent, LatentParameters, gather};
+/// use covary::evidence::{Latent, gather};
+/// use covary::expectation::LatentParameters;
 /// use covary::linalg::Mat;
 ///
 /// let cells = [1.0, 2.1, 2.0, f64::NAN, 3.0, 6.2, f64::NAN, 7.8, 5.0, 9.9];

@@ -11,7 +11,7 @@
 
 use super::prior::expected_products;
 use crate::error::Result;
-use crate::evidence::LatentParameters;
+use crate::expectation::LatentParameters;
 use crate::linalg::{Mat, packed, packed_len, product, symmetric_eigen};
 
 /// Steps for v; some forty are usual.

@@ -29,7 +29,7 @@ pub use maximise::em_step;
 pub use redundant::RedundantFeatures;
 
 use crate::error::{Error, Result};
-use crate::select::minka;
+use crate::spectrum::minka;
 
 /// How many components are wanted.
 #[derive(Debug, Clone, Copy, PartialEq)]

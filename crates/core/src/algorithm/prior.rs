@@ -15,7 +15,8 @@ use statrs::function::gamma::ln_gamma;
 use super::maximise::{alike, square_root};
 use super::mean_row::MeanRow;
 use crate::error::Result;
-use crate::evidence::{Latent, LatentParameters};
+use crate::evidence::Latent;
+use crate::expectation::LatentParameters;
 use crate::linalg::{
     ColRef, Lanes, Mat, MatRef, clean_zeros, comparable, complete_basis, graded_right_singular,
     nearest_places, packed, packed_len, padded, product, symmetric_eigen,

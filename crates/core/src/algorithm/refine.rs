@@ -4,7 +4,7 @@ use crate::control::Control;
 use crate::data::RowSource;
 use crate::error::Result;
 use crate::evidence::measure;
-use crate::model::RawSpectrum;
+use crate::spectrum::RawSpectrum;
 
 /// Share of the total below which a difference of eigenvalues has lost digits that matter.
 const LITTLE: f64 = 1e-3;

@@ -13,7 +13,7 @@ use crate::linalg::{
     Eigen, Mat, MatRef, complete_basis, graded_eigen, graded_right_singular, negligible, symmetric_eigen,
     symmetric_eigenvalues,
 };
-use crate::model::Spectrum;
+use crate::spectrum::Spectrum;
 
 /// How many times its rounding a variance has to be to count as known.
 const KNOWN: f64 = 1e6;

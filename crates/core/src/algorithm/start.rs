@@ -8,7 +8,8 @@ use super::{Algorithm, Components, Step, drive};
 use crate::control::Control;
 use crate::data::RowSource;
 use crate::error::{Error, Result};
-use crate::evidence::{AvailableCases, Census, FilledSketch, LatentParameters, Margins};
+use crate::evidence::{AvailableCases, Census, FilledSketch, Margins};
+use crate::expectation::LatentParameters;
 use crate::linalg::{
     BlockKrylov, Eigen, Mat, MatRef, comparable, graded_eigen, power_of_two, product, symmetric_eigen,
 };

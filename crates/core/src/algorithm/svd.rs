@@ -6,7 +6,7 @@ use crate::data::Table;
 use crate::error::{Error, Result};
 use crate::evidence::center_of;
 use crate::linalg::{Mat, MatRef, negligible, power_of_two, right_singular};
-use crate::model::{RawSpectrum, Spectrum};
+use crate::spectrum::{RawSpectrum, Spectrum};
 
 /// The spectrum of a table, by singular values s of √w(x − m): λ = s²/n.
 pub(crate) fn solve(table: &Table<'_>, components: Components) -> Result<Spectrum> {

@@ -14,7 +14,7 @@ mod parameters;
 mod principal;
 mod quantile;
 mod rotation;
-mod rows;
+mod serde_rows;
 mod standard_errors;
 
 use serde::{Deserialize, Serialize};

@@ -67,7 +67,7 @@ pub struct PpcaErrors {
     /// Of the variances λ along the components (q).
     pub eigenvalues: Vec<f64>,
     /// Of W (p × q).
-    #[serde(with = "super::rows")]
+    #[serde(with = "super::serde_rows")]
     pub loadings: Mat<f64>,
 }
 
@@ -84,10 +84,10 @@ pub struct PpcaIntervals {
     /// Of the variances λ along the components (q).
     pub eigenvalues: Vec<(f64, f64)>,
     /// Lower ends for W (p × q); −∞ (null in JSON) where a column is not determined.
-    #[serde(with = "super::rows")]
+    #[serde(with = "super::serde_rows")]
     pub loadings_lower: Mat<f64>,
     /// Upper ends for W (p × q).
-    #[serde(with = "super::rows")]
+    #[serde(with = "super::serde_rows")]
     pub loadings_upper: Mat<f64>,
 }
 

@@ -20,10 +20,10 @@ const UNDETERMINED: f64 = 1e-12;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StandardErrors {
     /// Of Λ (p × q).
-    #[serde(with = "super::rows")]
+    #[serde(with = "super::serde_rows")]
     pub loadings: Mat<f64>,
     /// Of Φ (q × q); 0 where it is fixed: on the diagonal, and everywhere when factors are uncorrelated.
-    #[serde(with = "super::rows")]
+    #[serde(with = "super::serde_rows")]
     pub correlation: Mat<f64>,
     /// Of ψ (p); 0 where it is fixed (standardised, a fixed ψ is divided by a variance that is estimated).
     pub uniquenesses: Vec<f64>,

@@ -6,8 +6,8 @@ use crate::algorithm::{Journey, Stop, drive, em};
 use crate::control::Control;
 use crate::data::RowSource;
 use crate::error::{Error, Result};
-use crate::evidence::LatentParameters;
-use crate::model::Spectrum;
+use crate::expectation::LatentParameters;
+use crate::spectrum::Spectrum;
 
 /// Where all components would start, and where those that have joined are now.
 #[derive(Debug, Clone)]

@@ -6,8 +6,9 @@ use crate::algorithm::{Components, Journey, Stop, em, start};
 use crate::control::Control;
 use crate::data::RowSource;
 use crate::error::{Error, Result};
-use crate::evidence::{AvailableCases, Census, Found, LatentParameters, Margins, Pairwise, Survey, gather};
-use crate::model::Spectrum;
+use crate::evidence::{AvailableCases, Census, Found, Margins, Pairwise, Survey, gather};
+use crate::expectation::LatentParameters;
+use crate::spectrum::Spectrum;
 
 /// Features for which the covariance of all pairs is worth its time and memory.
 pub(super) const PAIRWISE_FEATURES: usize = 1000;

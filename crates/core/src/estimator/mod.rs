@@ -8,11 +8,11 @@ mod incomplete;
 mod infinite;
 mod online;
 mod plan;
-mod precision;
 mod report;
 mod run;
 mod scale;
 mod spectral;
+mod standard_errors;
 mod turn;
 
 pub use bayesian::{BayesMethod, BayesReport, BayesianPca};
@@ -21,12 +21,12 @@ pub use family::{Chooser, Family};
 pub(crate) use growth::{Grown, Growth, Outlook};
 pub use online::{Batch, Online, Tally};
 pub use plan::{Plan, Problem, Solver, choose};
-pub use precision::ppca_estimate;
 pub use report::{Details, FactorReport, Fit, Holes, Report, RotationReport};
 pub use run::Run;
 pub(crate) use scale::Scaling;
 pub use scale::{Scale, Scaled};
 pub use spectral::{Completion, FromSpectrum, Pca, Ppca, Spectral, SpectralModel};
+pub use standard_errors::ppca_estimate;
 pub use turn::turned;
 
 use crate::control::Control;

@@ -11,12 +11,12 @@ use crate::algorithm::{Journey, Stop, online, start};
 use crate::control::Control;
 use crate::data::Rows;
 use crate::error::{Error, Result};
-use crate::evidence::{
-    Accumulator, Census, Found, Latent, LatentParameters, Moments, Pairwise, Survey, gather,
-};
+use crate::evidence::{Accumulator, Census, Found, Latent, Moments, Pairwise, Survey, gather};
+use crate::expectation::LatentParameters;
 use crate::linalg::power_of_two;
 use crate::memory;
-use crate::model::{LinearGaussian, Spectrum};
+use crate::model::LinearGaussian;
+use crate::spectrum::Spectrum;
 
 /// Matrices of p × p that exist at once: what was seen, a batch, and two on their way.
 const SQUARES: usize = 4;

@@ -10,8 +10,9 @@ use crate::assess::Assessment;
 use crate::data::{counted_rows, counted_weight};
 use crate::error::Result;
 use crate::evidence::Census;
-use crate::model::{AnyModel, Model, Spectrum};
+use crate::model::{AnyModel, Model};
 use crate::rotate::{Rotate, Rotated};
+use crate::spectrum::Spectrum;
 
 /// A fitted model with its provenance.
 #[derive(Debug, Clone)]

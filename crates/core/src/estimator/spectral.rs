@@ -16,7 +16,8 @@ use crate::control::Control;
 use crate::data::{RowSource, Rows};
 use crate::error::{Error, Result};
 use crate::evidence::{Found, Moments, Pairwise, gather};
-use crate::model::{AnyModel, Kind, LinearGaussian, Model, PrincipalComponents, Spectrum};
+use crate::model::{AnyModel, Kind, LinearGaussian, Model, PrincipalComponents};
+use crate::spectrum::Spectrum;
 
 /// Relative error of the noise variance that single precision may leave.
 const NOISE_ACCURACY: f64 = 1e-4;

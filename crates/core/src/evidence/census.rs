@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::masked::{Pattern, patterns};
+use crate::blocks::{Pattern, patterns};
 use crate::data::{Cells, Chunk, with_view};
 
 /// Different patterns that are counted; beyond it, there are many.

@@ -1,6 +1,6 @@
 //! Count, weight and mean of rows, and how two of them merge.
 
-use super::shifted::{ShiftedSum, for_each_block, provisional_mean};
+use crate::blocks::{ShiftedSum, for_each_block, provisional_mean};
 use crate::data::{Chunk, with_view};
 use crate::error::{Error, Result};
 use crate::linalg::exact_sum;

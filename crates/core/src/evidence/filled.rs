@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::Accumulator;
-use super::masked::for_each_masked;
 use super::moments::check_features;
+use crate::blocks::for_each_masked;
 use crate::data::{Cells, Chunk, ObservedRows, Real, with_view};
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef, add_product, set_product};

@@ -1,43 +1,28 @@
 //! Statistics of rows that can be merged: what every fit is made from.
 
-mod carried;
 mod census;
 mod center;
 mod filled;
 mod gather;
-mod gram;
-mod holey;
 mod latent;
-mod listed;
 mod margins;
-mod masked;
 mod moments;
 mod pairwise;
-mod parameters;
 mod range;
 mod residual;
-mod shifted;
 mod sketch;
 
-pub(crate) use carried::Frame;
 pub use census::Census;
 pub(crate) use center::center_of;
 pub(crate) use filled::FilledSketch;
 pub use gather::{gather, gather_stream};
-pub use gram::Gram;
-pub(crate) use holey::{FeatureLoadings, HoleyRows};
 pub use latent::Latent;
-pub(crate) use latent::Totals as LatentTotals;
-pub(crate) use listed::ListedRows;
+pub(crate) use latent::{Frame, Totals as LatentTotals};
 pub(crate) use margins::{Margins, Survey};
-pub(crate) use masked::MaskedBlock;
 pub use moments::Moments;
 pub use pairwise::{AvailableCases, Found, Pairwise};
-pub use parameters::LatentParameters;
-pub(crate) use parameters::Units;
 pub(crate) use range::Range;
 pub(crate) use residual::measure;
-pub(crate) use shifted::Block as ShiftedBlock;
 pub use sketch::Sketch;
 
 use crate::data::Chunk;

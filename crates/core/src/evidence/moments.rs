@@ -2,7 +2,7 @@
 
 use super::Accumulator;
 use super::center::Center;
-use super::shifted::{for_each_block, provisional_mean, provisional_unit};
+use crate::blocks::{for_each_block, provisional_mean, provisional_unit};
 use crate::data::{Cells, Chunk, Real};
 use crate::error::{Cell, Error, Result};
 use crate::linalg::{Mat, MatRef, lower_crossproduct, mirror_lower, symmetric_eigenvalues};

@@ -2,9 +2,9 @@
 
 use super::census::Census;
 use super::margins::Margins;
-use super::masked::{MaskedBlock, for_each_masked};
 use super::moments::check_features;
 use super::{Accumulator, Moments};
+use crate::blocks::{MaskedBlock, for_each_masked};
 use crate::data::{Cells, Chunk, ObservedRows, Real, with_view};
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef, add_product, lower_crossproduct, mirror_lower};

@@ -1,7 +1,7 @@
 //! What given directions leave of the rows, measured row by row: no cancellation, however small it is.
 
-use super::shifted::for_each_block;
 use super::{Accumulator, gather};
+use crate::blocks::for_each_block;
 use crate::control::Control;
 use crate::data::{Chunk, RowSource};
 use crate::error::Result;

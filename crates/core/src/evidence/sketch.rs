@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Accumulator;
 use super::center::Center;
 use super::moments::check_features;
-use super::shifted::{ShiftedSum, for_each_block, provisional_mean};
+use crate::blocks::{ShiftedSum, for_each_block, provisional_mean};
 use crate::data::Chunk;
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef, add_product, set_product};

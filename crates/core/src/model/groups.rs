@@ -1,7 +1,7 @@
 //! A group of rows that are worked on together, and what is known of them.
 
+use super::incomplete::Patchy;
 use super::kernel::Kernel;
-use super::patchy::Patchy;
 use crate::error::Result;
 use crate::linalg::{LatentFactor, Mat, MatRef, product};
 

@@ -8,8 +8,8 @@ use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
 
 use super::LinearGaussian;
-use super::asked::{Asked, LANES, Need};
 use super::groups::Group;
+use super::inference::{Asked, LANES, Need};
 use super::listed::Listed;
 use super::posterior::{Covariances, posterior_of};
 use super::questions::{latent_of, room_for, stack};

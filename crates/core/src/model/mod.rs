@@ -1,23 +1,23 @@
 //! What a fitted model is, and what can be asked of it; nothing here knows how a model was found.
 
 mod arrays;
-mod asked;
+
 mod capability;
 mod factors;
 mod groups;
 mod impute;
+mod incomplete;
+mod inference;
 mod kernel;
 mod kind;
 mod linear_gaussian;
 mod listed;
-mod patchy;
 mod posterior;
 mod ppca;
 mod predictive;
 mod principal_components;
 mod questions;
 mod sample;
-mod spectrum;
 
 pub use arrays::{Array, Arrays, StoredArrays};
 pub use capability::{
@@ -31,5 +31,3 @@ pub use posterior::{LatentCovariance, Posterior};
 pub use predictive::{Predictive, Uncertainty};
 pub use principal_components::PrincipalComponents;
 pub use questions::{Outliers, Reconstruction};
-pub(crate) use spectrum::RawSpectrum;
-pub use spectrum::Spectrum;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::LinearGaussian;
-use super::asked::{Asked, Need};
+use super::inference::{Asked, Need};
 use super::questions::{room_for, scatter_rows, stack};
 use crate::data::{Cells, Chunk, Real, Rows, map_chunks};
 use crate::error::Result;

@@ -3,8 +3,8 @@
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use super::LinearGaussian;
-use super::asked::{Asked, Need};
 use super::groups::Group;
+use super::inference::{Asked, Need};
 use super::kernel::Kernel;
 use crate::data::{Chunk, RowSource, Rows, map_chunks};
 use crate::error::{Error, Result};

@@ -8,9 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::check;
 use super::container::{Container, Tensor, to_bytes};
 use crate::error::{Error, Result};
-use crate::evidence::{
-    Accumulator, Latent, LatentParameters, LatentTotals as Totals, Moments, Sketch, Units,
-};
+use crate::evidence::{Accumulator, Latent, LatentTotals as Totals, Moments, Sketch};
+use crate::expectation::{LatentParameters, Units};
 use crate::linalg::{Mat, mirror_lower, packed_len};
 use crate::model::StoredArrays;
 

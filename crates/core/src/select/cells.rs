@@ -3,10 +3,10 @@
 //! It asks what a model is for when cells are missing, and needs no complete row. For each fold there is one growth: the fit of q components
 //! starts from that of q − 1.
 
-use super::exam::Exam;
 use super::fold_scores::{FoldScores, because};
-use super::hiding::Hiding;
+use super::split::Hiding;
 use super::table::{Absent, Choice, Line};
+use super::validation::Exam;
 use crate::control::Control;
 use crate::data::RowSource;
 use crate::error::{Error, Result};

@@ -3,15 +3,16 @@
 use super::cells::HiddenCells;
 use super::fold_scores::{FoldScores, because};
 use super::folds::Folds;
-use super::information::Eigenvalues;
 use super::table::{Absent, Choice, Line, Selection, recommend};
-use super::{Select, minka, parallel, threshold};
+use super::{Select, parallel, threshold};
 use crate::algorithm::RedundantFeatures;
 use crate::algorithm::resolution::whole_values;
 use crate::data::{counted_rows, counted_weight};
 use crate::error::{Error, Result};
 use crate::evidence::Moments;
 use crate::linalg::symmetric_eigenvalues;
+use crate::spectrum::criteria::Eigenvalues;
+use crate::spectrum::minka;
 
 /// All that the table is made of.
 pub(super) struct Complete {

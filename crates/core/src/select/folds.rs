@@ -5,12 +5,12 @@ use std::f64::consts::TAU;
 use rayon::prelude::*;
 
 use super::fold_scores::FoldScores;
-use super::information::Eigenvalues;
 use crate::algorithm::resolution::whole;
 use crate::data::Chunk;
 use crate::error::Result;
 use crate::evidence::{Accumulator, Moments};
 use crate::linalg::{Mat, product};
+use crate::spectrum::criteria::Eigenvalues;
 
 /// Moments of rows that were dealt to folds by a fixed shuffle: which fold a row is in depends on its number and the seed alone.
 #[derive(Debug, Clone)]

@@ -4,14 +4,14 @@ use std::f64::consts::TAU;
 
 use super::Select;
 use super::cells::{HiddenCells, MOST_COMPONENTS};
-use super::hiding::Hiding;
-use super::information::{aic, bic, parameters};
+use super::split::Hiding;
 use super::table::{Absent, Choice, Line, Selection, recommend};
 use crate::control::Control;
 use crate::data::{RowSource, counted_weight};
 use crate::error::Result;
 use crate::estimator::{Grown, Growth, Outlook};
-use crate::model::Spectrum;
+use crate::spectrum::Spectrum;
+use crate::spectrum::criteria::{aic, bic, parameters};
 
 /// Nats per row that a fit may leave.
 const TOLERANCE: f64 = 1e-8;

@@ -6,20 +6,18 @@
 
 mod cells;
 mod complete;
-mod exam;
 mod fold_scores;
 mod folds;
-mod hiding;
 mod incomplete;
-mod information;
-pub(crate) mod minka;
 mod parallel;
+mod split;
 mod table;
 mod threshold;
+mod validation;
 
-pub use exam::{Exam, Marks, Predicts};
-pub use hiding::{HiddenCell, Hiding};
+pub use split::{HiddenCell, Hiding};
 pub use table::{Absent, Choice, Line, Selection};
+pub use validation::{Exam, Marks, Predicts};
 
 use crate::algorithm::RedundantFeatures;
 use crate::control::Control;

@@ -71,7 +71,7 @@ fn krylov_interrupted_after_a_pass_is_usable() {
         // A usable model: orthonormal directions, captured variance below the optimum, the exact trace.
         let (s, best) = (&fit.spectrum().unwrap(), &whole.spectrum().unwrap());
         relative(s.total_variance(), best.total_variance(), 1e-13, "trace");
-        let captured = |s: &covary::model::Spectrum| s.eigenvalues().iter().sum::<f64>();
+        let captured = |s: &covary::spectrum::Spectrum| s.eigenvalues().iter().sum::<f64>();
         assert!(captured(s) < captured(best) && captured(s) > 0.3 * captured(best));
         relative(s.noise_variance() * 116.0 + captured(s), s.total_variance(), 1e-12, "nothing is lost");
         let gram = s.vectors().transpose() * s.vectors();

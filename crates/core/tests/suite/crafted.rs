@@ -10,7 +10,8 @@ use covary::algorithm::em_step;
 use covary::assess::PpcaEstimate;
 use covary::data::Rows;
 use covary::estimator::{ppca_estimate, standard_errors, turned};
-use covary::evidence::{Accumulator, Latent, LatentParameters, Moments, Sketch, gather};
+use covary::evidence::{Accumulator, Latent, Moments, Sketch, gather};
+use covary::expectation::LatentParameters;
 use covary::linalg::Mat;
 use covary::model::{
     Factors, LinearGaussian, Model, Noise, Predictive, PrincipalComponents, Reconstruction, Scores,

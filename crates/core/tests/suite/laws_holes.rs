@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::common::*;
 use covary::data::{Cells, Chunk, Observed};
-use covary::evidence::{Accumulator, AvailableCases, Found, Latent, LatentParameters, Pairwise};
+use covary::evidence::{Accumulator, AvailableCases, Found, Latent, Pairwise};
+use covary::expectation::LatentParameters;
 use covary::linalg::Mat;
 use proptest::prelude::*;
 

@@ -25,6 +25,7 @@ mod holes;
 mod holes_questions;
 mod laws;
 mod laws_holes;
+mod layers;
 mod memory;
 mod numerics;
 mod online;

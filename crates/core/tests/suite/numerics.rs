@@ -3,7 +3,8 @@
 use crate::common::*;
 use covary::data::Rows;
 use covary::linalg::Mat;
-use covary::model::{LinearGaussian, Noise, Spectrum};
+use covary::model::{LinearGaussian, Noise};
+use covary::spectrum::Spectrum;
 use covary::{Ppca, Solver};
 
 const ALL: [Solver; 5] = [Solver::Eigen, Solver::Svd, Solver::Dual, Solver::Krylov, Solver::Auto];

@@ -19,9 +19,11 @@ use crate::algorithm::{Components, Journey, RedundantFeatures, Stop, em};
 use crate::control::Control;
 use crate::data::{FeatureSubset, RowSource, Rows};
 use crate::error::{Error, Result};
-use crate::evidence::{LatentParameters, Moments};
+use crate::evidence::Moments;
+use crate::expectation::LatentParameters;
 use crate::linalg::{Mat, negligible, packed, packed_len, power_of_two};
-use crate::model::{AnyModel, Kind, Predictive, Spectrum, Uncertainty};
+use crate::model::{AnyModel, Kind, Predictive, Uncertainty};
+use crate::spectrum::Spectrum;
 use stages::{Given, Stages};
 use stand_in::StandIn;
 

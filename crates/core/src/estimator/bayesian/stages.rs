@@ -9,7 +9,8 @@ use crate::control::Control;
 use crate::data::RowSource;
 use crate::error::Result;
 use crate::estimator::incomplete::STAGE_TOLERANCE;
-use crate::evidence::{Latent, LatentParameters, gather};
+use crate::evidence::{Latent, gather};
+use crate::expectation::LatentParameters;
 use crate::model::Predictive;
 
 /// Below how many times its price the estimated gain of a component is in doubt.

@@ -10,7 +10,8 @@ use crate::control::Control;
 use crate::data::RowSource;
 use crate::error::Result;
 use crate::estimator::{Holes, Plan, Solver};
-use crate::evidence::{AvailableCases, Census, LatentParameters, Margins};
+use crate::evidence::{AvailableCases, Census, Margins};
+use crate::expectation::LatentParameters;
 use crate::linalg::{Mat, MatRef, product, standard_signs, symmetric_eigen};
 
 /// Starts of the search on the available cases, when their number is not given: it costs no pass over the rows.

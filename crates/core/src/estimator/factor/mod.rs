@@ -4,8 +4,8 @@ mod assess;
 mod finish;
 mod incomplete;
 mod plan;
-mod precision;
 mod solve;
+mod standard_errors;
 mod starts;
 
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::rotate::Rotate;
 use finish::Solved;
 use plan::{FactorProblem, choose_factor};
 
-pub use precision::standard_errors;
+pub use standard_errors::standard_errors;
 
 /// Norm of the gradient, or nats per row, at which a fit ends.
 const TOLERANCE: f64 = 1e-8;

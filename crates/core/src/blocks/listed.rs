@@ -3,7 +3,7 @@
 //! Each row is added up by itself and in the order of its features, so that answers do not depend, to the last bit, on
 //! which rows stand beside it.
 
-use super::holey::{FeatureLoadings, HoleyRows, Mean};
+use super::incomplete::{FeatureLoadings, HoleyRows, Mean};
 use crate::data::ObservedRows;
 use crate::linalg::{Mat, MatRef, packed, packed_len};
 

@@ -3,8 +3,8 @@
 use super::kernel::{or_beyond, relative_noise, typical_noise};
 use super::listed::Listed;
 use super::{LinearGaussian, Noise};
+use crate::blocks::{FeatureLoadings, HoleyRows, ListedRows};
 use crate::data::ObservedRows;
-use crate::evidence::{FeatureLoadings, HoleyRows, ListedRows};
 use crate::linalg::{Lanes, Mat, packed};
 
 /// With fewer cells than latent variables the noise alone keeps M regular: this far below AᵀA it may be.

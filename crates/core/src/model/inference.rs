@@ -5,12 +5,12 @@ use std::sync::OnceLock;
 
 use super::LinearGaussian;
 use super::groups::{Group, Same};
+use super::incomplete::{Features, Patchy};
 use super::kernel::Kernel;
 use super::listed::{Listed, lists};
-use super::patchy::{Features, Patchy};
+use crate::blocks::MaskedBlock;
 use crate::data::{Cells, Chunk, ObservedRows, Real, with_view};
 use crate::error::{Error, Result};
-use crate::evidence::MaskedBlock;
 use crate::linalg::{Mat, MatRef, clean_zeros};
 
 /// Rows of a block: deviations and products stay in cache.

@@ -17,10 +17,10 @@ const PADDING: usize = 8;
 const FIRST_ROWS: usize = 16;
 
 /// Sums of the shifted rows of a chunk.
-pub(super) struct ShiftedSum {
-    pub(super) rows: usize,
-    pub(super) weight: f64,
-    pub(super) total: Vec<f64>,
+pub(crate) struct ShiftedSum {
+    pub(crate) rows: usize,
+    pub(crate) weight: f64,
+    pub(crate) total: Vec<f64>,
 }
 
 /// The first rows that count.
@@ -29,7 +29,7 @@ fn first_rows(n: usize, weights: Option<&[f64]>, most: usize) -> impl Iterator<I
 }
 
 /// A provisional mean: that of the first rows, rounded to the precision of the cells.
-pub(super) fn provisional_mean<T: Real>(view: MatRef<'_, T>, weights: Option<&[f64]>) -> Vec<f64> {
+pub(crate) fn provisional_mean<T: Real>(view: MatRef<'_, T>, weights: Option<&[f64]>) -> Vec<f64> {
     let rows: Vec<usize> = first_rows(view.nrows(), weights, FIRST_ROWS).collect();
     let [start, others @ ..] = rows.as_slice() else { return vec![0.0; view.ncols()] };
     // Around the first row: a feature that is constant must have exactly its value for a mean.
@@ -44,7 +44,7 @@ pub(super) fn provisional_mean<T: Real>(view: MatRef<'_, T>, weights: Option<&[f
 }
 
 /// Whether the first rows lie around 0 as closely as around their mean: then a shift would bring nothing.
-pub(super) fn is_centred<T: Real>(view: MatRef<'_, T>, mean: &[f64]) -> bool {
+pub(crate) fn is_centred<T: Real>(view: MatRef<'_, T>, mean: &[f64]) -> bool {
     let rows = view.nrows().min(FIRST_ROWS);
     let mut squares = vec![0.0; mean.len()];
     for i in 0..rows {
@@ -55,7 +55,7 @@ pub(super) fn is_centred<T: Real>(view: MatRef<'_, T>, mean: &[f64]) -> bool {
 }
 
 /// A power of two near the size of the first deviations: single precision would overflow when squared without it.
-pub(super) fn provisional_unit<T: Real>(view: MatRef<'_, T>, weights: Option<&[f64]>, shift: &[f64]) -> f64 {
+pub(crate) fn provisional_unit<T: Real>(view: MatRef<'_, T>, weights: Option<&[f64]>, shift: &[f64]) -> f64 {
     let deviations = |i: usize| view.row(i).iter().zip(shift).map(|(x, s)| (x.to_f64() - s).abs());
     let largest = |most: usize| {
         let rows = first_rows(view.nrows(), weights, most);
@@ -67,7 +67,7 @@ pub(super) fn provisional_unit<T: Real>(view: MatRef<'_, T>, weights: Option<&[f
 }
 
 /// Calls `f` with blocks of `(x − shift) · √weight / unit` (rows × p), in order.
-pub(super) fn for_each_block<T: Real>(
+pub(crate) fn for_each_block<T: Real>(
     view: MatRef<'_, T>,
     weights: Option<&[f64]>,
     shift: &[f64],
@@ -139,7 +139,7 @@ impl<T: Real> Block<T> {
     }
 
     /// Σ w (x − shift) / unit of the rows that were filled in last, feature by feature.
-    pub(super) fn sum(&self) -> impl Iterator<Item = f64> {
+    pub(crate) fn sum(&self) -> impl Iterator<Item = f64> {
         self.sum.iter().map(|s| s.to_f64())
     }
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::latent::Latent;
-use super::moments::Moments;
-use super::parameters::{LatentParameters, Units};
+use super::Latent;
 use crate::error::Result;
+use crate::evidence::Moments;
+use crate::expectation::{LatentParameters, Units};
 use crate::linalg::{Cholesky, Mat, MatRef, packed, packed_len, product, symmetric_eigen};
 
 /// New coordinates for z in which it has mean 0 and covariance I over the rows of some evidence: $z' = V^{-1/2}(z - \bar z)$.

@@ -1,5 +1,8 @@
 //! The leading eigenvalues and directions of a covariance: what every closed-form solver returns.
 
+pub(crate) mod criteria;
+pub(crate) mod minka;
+
 use crate::error::{Error, Result};
 use crate::linalg::{
     Eigen, Mat, MatRef, comparable, complete_basis, graded_columns, negligible, right_singular,

@@ -10,19 +10,21 @@
 //! covariance to the product of the means; what is then called the likelihood is the bound of \[IR10\] without the terms that
 //! no row is in.
 
+mod transform;
+
+pub(crate) use transform::Frame;
+
 use std::f64::consts::TAU;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::Accumulator;
-use super::holey::{HoleyRows, Mean};
-use super::listed::ListedRows;
-use super::masked::{BLOCK_ROWS, for_each_masked_of};
 use super::moments::check_features;
-use super::parameters::{LatentParameters, Units};
+use crate::blocks::{BLOCK_ROWS, HoleyRows, ListedRows, Mean, for_each_masked_of};
 use crate::data::{Cells, Chunk, ObservedRows, Real, with_view};
 use crate::error::{Error, Result};
+use crate::expectation::{LatentParameters, Units};
 use crate::linalg::{Lanes, Mat, MatRef, packed, packed_len};
 
 /// Most rows of a block, however many latent variables there are.

@@ -29,7 +29,7 @@ fn rank(eigenvalues: &[f64]) -> usize {
 /// ln p(data | q) for q = 1, …, r − 1 by Laplace's method, up to a constant that does not depend on q \[Min00\]:
 /// $p(U)\, \prod_{i \le q} \lambda_i^{-n/2}\, \sigma^{-n(p-q)}\, (2\pi)^{(m+q)/2}\, |A|^{-1/2}\, n^{-q/2}$ with
 /// m = pq − q(q+1)/2. r eigenvalues are not 0; those that are not given are.
-pub(super) fn log_evidences(eigenvalues: &[f64], p: usize, n: f64) -> Vec<f64> {
+pub(crate) fn log_evidences(eigenvalues: &[f64], p: usize, n: f64) -> Vec<f64> {
     let values = &eigenvalues[..rank(eigenvalues)];
     let noise: Vec<f64> =
         (0..values.len()).map(|q| values[q..].iter().sum::<f64>() / (p - q) as f64).collect();

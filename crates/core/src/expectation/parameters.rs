@@ -1,6 +1,6 @@
 //! The parameters that latent evidence is collected for, and the units that cells are in then.
 
-use super::holey::FeatureLoadings;
+use crate::blocks::FeatureLoadings;
 use crate::error::{Error, Result};
 use crate::linalg::{
     Mat, MatRef, comparable, complete_basis, exact_sum, graded_right_singular, nearest_places, negligible,
@@ -14,12 +14,12 @@ const SMALL_FEATURES: f64 = 100.0;
 /// each (factor analysis). Where W and μ are uncertain, they are the means, with a covariance for each feature.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LatentParameters {
-    pub(super) mean: Vec<f64>,
-    pub(super) mean_rest: Vec<f64>, // what rounding has taken off the mean: μ = mean + mean_rest
-    pub(super) loadings: FeatureLoadings, // in units
-    pub(super) noise: f64,          // in units
-    pub(super) units: Units,
-    pub(super) spread: Option<Mat<f64>>, // covariance of (wⱼ, μⱼ) in units, packed ((q+1)(q+2)/2 × p)
+    pub(crate) mean: Vec<f64>,
+    pub(crate) mean_rest: Vec<f64>, // what rounding has taken off the mean: μ = mean + mean_rest
+    pub(crate) loadings: FeatureLoadings, // in units
+    pub(crate) noise: f64,          // in units
+    pub(crate) units: Units,
+    pub(crate) spread: Option<Mat<f64>>, // covariance of (wⱼ, μⱼ) in units, packed ((q+1)(q+2)/2 × p)
 }
 
 /// What deviations and loadings of a feature are divided by, so that the noise is the same for all.

@@ -2,7 +2,7 @@
 
 use std::f64::consts::TAU;
 
-use super::hiding::{HiddenCell, Hiding};
+use super::split::{HiddenCell, Hiding};
 use crate::data::{Chunk, Observed, RowSource, Rows, map_chunks};
 use crate::error::Result;
 use crate::model::{Imputed, LinearGaussian, Predicted};

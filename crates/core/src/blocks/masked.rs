@@ -3,12 +3,12 @@
 //! Everything that differs between rows with holes is then a product with the mask. Rows that miss the same cells are put
 //! side by side, so that they share a column of the mask and whatever is made from it.
 
-use super::holey::{FeatureLoadings, HoleyRows, Mean};
+use super::incomplete::{FeatureLoadings, HoleyRows, Mean};
 use crate::data::Real;
 use crate::linalg::{Mat, MatRef, add_product, clean_zeros, packed, packed_len, set_product};
 
 /// Rows of a block: products with it stay in cache.
-pub(super) const BLOCK_ROWS: usize = 64;
+pub(crate) const BLOCK_ROWS: usize = 64;
 /// Odd, with no pattern in its bits: 2⁶⁴ divided by the golden ratio.
 const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
 

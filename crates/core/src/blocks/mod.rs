@@ -1,0 +1,15 @@
+//! What works on a block of rows: cells centred and scaled, and sums over the cells that each row has.
+
+mod gram;
+mod incomplete;
+mod listed;
+mod masked;
+mod shifted;
+
+pub use gram::Gram;
+pub(crate) use incomplete::{FeatureLoadings, HoleyRows, Mean};
+pub(crate) use listed::ListedRows;
+pub(crate) use masked::{BLOCK_ROWS, MaskedBlock, Pattern, for_each_masked, for_each_masked_of, patterns};
+pub(crate) use shifted::{
+    Block as ShiftedBlock, ShiftedSum, for_each_block, provisional_mean, provisional_unit,
+};
