@@ -1,6 +1,5 @@
 """Whether correlations are worth a factor analysis."""
 
-import json
 from typing import NamedTuple
 
 import numpy as np
@@ -31,11 +30,11 @@ def _found(X, covariance, n_samples, sample_weight):
         names = getattr(covariance, "columns", None)
         names = None if names is None else [str(name) for name in names]
         matrix = np.asarray(filled(covariance), dtype=np.float64)
-        return json.loads(_covary.adequacy(matrix, None if n_samples is None else float(n_samples), names))
+        return _covary.adequacy(matrix, None if n_samples is None else float(n_samples), names)
     rows = rows_of(Reader(), X, sample_weight=sample_weight, reset=True)
-    seen = _covary.Seen(rows.n_features)
-    seen.update(rows, _covary.FactorOptions(1))
-    return json.loads(_covary.adequacy_of_seen(seen, rows.names))
+    batches = _covary.Batches(rows.n_features)
+    batches.update(rows, _covary.Request("fa", 1))
+    return batches.adequacy(rows.names)
 
 
 def kmo(X=None, *, covariance=None, sample_weight=None):

@@ -1,7 +1,6 @@
 """What every linear-Gaussian estimator does besides answering: fitting, telling how it went, and scikit-learn's manners."""
 
 import copy
-import json
 import os
 from numbers import Real
 
@@ -11,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from covary import _covary
 from covary._html import summary
-from covary._input import features_restored_on_failure, rows_of
+from covary._input import features_restored_on_failure, rows_of, seed_of, whole
 from covary._progress import Progress
 from covary._questions import Questions
 from covary._warn import warn
@@ -33,13 +32,13 @@ def learned(name, doc):
     return property(get, doc=doc)
 
 
-def table(read, name, doc, missing=None):
-    """A property that reads the arrays of a model by `read`, once, and gives the one of this name; `missing` says why there is none."""
+def table(name, doc, missing=None):
+    """A property that reads an array that only this kind of model has, once; `missing` says why there is none."""
 
     def get(self):
         model = self._fitted()
         if name not in self._numbers:
-            tables = read(model)
+            tables = model.tables()
             for array in tables.values():
                 array.flags.writeable = False
             self._numbers.update(tables)
@@ -62,6 +61,7 @@ class LinearGaussianEstimator(Questions, BaseEstimator):
         "explained_variance_ratio", "ndarray of shape (q,): share of the total variance along each direction."
     )
     n_components_ = learned("n_components", "int: number of components, q.")
+    scale_ = learned("scale", "ndarray of shape (p,) or None: what each feature was divided by before the fit.")
 
     # -- fitting ---------------------------------------------------------------------------------------------------
 
@@ -84,7 +84,7 @@ class LinearGaussianEstimator(Questions, BaseEstimator):
         progress = Progress(type(self).__name__) if self.verbose else None
         with features_restored_on_failure(self):
             rows = rows_of(self, X, sample_weight=sample_weight, reset=True)
-            self._take(_covary.fit(rows, self._options(rows), progress))
+            self._take(_covary.fit(rows, self._request(rows), progress))
         if progress is not None:
             report = self.report_
             progress.close(f"{report['rows']} rows, {report['passes']} pass(es), {report['seconds']:.2f} s")
@@ -119,8 +119,8 @@ class LinearGaussianEstimator(Questions, BaseEstimator):
         evidence = self._evidence_to_extend()
         with features_restored_on_failure(self):
             rows = rows_of(self, X, sample_weight=sample_weight, reset=evidence is None)
-            evidence = _covary.Seen(rows.n_features) if evidence is None else evidence
-            evidence.update(rows, self._options(None))
+            evidence = _covary.Batches(rows.n_features) if evidence is None else evidence
+            evidence.update(rows, self._request(None))
             self._set_evidence(evidence)
         return self
 
@@ -158,9 +158,25 @@ class LinearGaussianEstimator(Questions, BaseEstimator):
         self._set_evidence(mine)
         return self
 
-    def _options(self, seen):
-        """What is asked of the core, for rows or evidence that were seen, or None before all are."""
-        raise NotImplementedError
+    _kind = None
+    """The kind of model, as the core calls it."""
+
+    def _request(self, seen):
+        """What is asked of the core, for rows or batches that were seen, or None before all are."""
+        return _covary.Request(
+            self._kind,
+            "all" if self._checked_components() is None else self.n_components,
+            scale=self.scale,
+            tolerance=self.tol,
+            max_iterations=whole("max_iter", self.max_iter),
+            seed=seed_of(self.random_state),
+            threads=self.n_threads,
+            **self._family_options(),
+        )
+
+    def _family_options(self):
+        """Options that only this kind of model has."""
+        return {"solver": self.solver}
 
     def _checked_components(self):
         """n_components, when it is something that can be asked for."""
@@ -211,7 +227,7 @@ class LinearGaussianEstimator(Questions, BaseEstimator):
                 )
             names = getattr(self, "feature_names_in_", None)
             names = None if names is None else [str(name) for name in names]
-            self._model = evidence.fit(self._options(evidence), names)
+            self._model = evidence.fit(self._request(evidence), names)
             self._seconds = self._model.seconds
             self._warn_unless_converged()
         return self._model
@@ -220,7 +236,7 @@ class LinearGaussianEstimator(Questions, BaseEstimator):
         return self.__dict__.get("_model") is not None or self.__dict__.get("_evidence") is not None
 
     def _warn_unless_converged(self):
-        report = self.report_
+        report = self._report()
         # Steps of online EM are as many as there were batches, and the report says what they are.
         if not self.converged_ and report["exact"]:
             warn(
@@ -244,33 +260,35 @@ class LinearGaussianEstimator(Questions, BaseEstimator):
     @property
     def report_(self):
         """dict: how the fit went: solver, why, exact, passes, seconds, trace, stop, rows, …"""
+        return copy.deepcopy(self._report())
+
+    def _report(self):
+        """The report, read once."""
         model = self._fitted()
-        report = json.loads(model.report)
-        plan = report.pop("plan")
-        exact = (report.get("holes") or {}).get("online_steps") is None
-        report = {"solver": plan["solver"], "why": plan["reason"], "exact": exact, "memory": plan["memory"], **report}
-        return {**report, "seconds": self._seconds}
+        if "report" not in self._numbers:
+            report = model.report
+            plan = report.pop("plan")
+            exact = (report.get("holes") or {}).get("online_steps") is None
+            report = {"solver": plan["solver"], "why": plan["reason"], "exact": exact, "memory": plan["memory"], **report}
+            self._numbers["report"] = {**report, "seconds": self._seconds}
+        return self._numbers["report"]
 
     @property
     def log_likelihood_(self):
         """float: total log-likelihood of the rows; infinite when they lie in a plane that the model spans, NaN when it is not
         known because batches with holes have gone by or the fit was interrupted."""
         model = self._fitted()
-        if model.log_likelihood is None:
-            report = self.report_
-            known = model.n_rows and report["exact"] and report["stop"] != "interrupted"
-            return float("inf") if known else float("nan")
-        return model.log_likelihood
+        return float("nan") if model.log_likelihood is None else model.log_likelihood
 
     @property
     def n_iter_(self):
         """int: number of iterations, 1 for a closed form."""
-        return max(1, len(self.report_["trace"]))
+        return max(1, len(self._report()["trace"]))
 
     @property
     def converged_(self):
         """bool: whether the method ended by itself."""
-        return self.report_["stop"] == "converged"
+        return self._report()["stop"] == "converged"
 
     @property
     def _n_features_out(self):

@@ -1,18 +1,15 @@
 """Bayesian PCA."""
 
-import json
-
 import numpy as np
 
 from covary import _covary
 from covary._base import LinearGaussianEstimator, table
-from covary._input import seed_of, whole
 
 
 def _table(name, doc):
     """What is known of the parameters; only variational Bayes knows how well it knows them."""
     missing = f"{name}_ is for method='vb': relevance determination (method='ard') keeps W and μ as points"
-    return table(_covary.bayes_tables, name, doc, missing)
+    return table(name, doc, missing)
 
 
 class BayesianPCA(LinearGaussianEstimator):
@@ -35,6 +32,10 @@ class BayesianPCA(LinearGaussianEstimator):
         point.
     solver : {"auto", "eigen", "svd", "dual", "krylov", "em"}
         How the spectrum of complete rows is found; rows with holes need "em", which "auto" finds by itself. All agree.
+    scale : {"none", "unit", "pareto", "range"}
+        What each feature is divided by before the fit: nothing, its standard deviation, the square root of that, or its
+        range. Every answer is in the units of the data; `explained_variance_` and `components_` are those of the divided
+        features.
     tol : float
         When an iterative solver has converged: residuals for "krylov", nats per row left to gain for "em".
     max_iter : int
@@ -124,6 +125,7 @@ class BayesianPCA(LinearGaussianEstimator):
         *,
         method="vb",
         solver="auto",
+        scale="none",
         tol=1e-8,
         max_iter=1000,
         random_state=0,
@@ -133,27 +135,21 @@ class BayesianPCA(LinearGaussianEstimator):
         self.n_components = n_components
         self.method = method
         self.solver = solver
+        self.scale = scale
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose
 
-    def _options(self, seen):
-        return _covary.Options(
-            "bpca",
-            "all" if self._checked_components() is None else self.n_components,
-            method=self.method,
-            solver=self.solver,
-            tolerance=self.tol,
-            max_iterations=whole("max_iter", self.max_iter),
-            seed=seed_of(self.random_state),
-            threads=self.n_threads,
-        )
+    _kind = "bpca"
+
+    def _family_options(self):
+        return {"solver": self.solver, "method": self.method}
 
     @classmethod
     def _of(cls, model, **parameters):
-        found = json.loads(model.report).get("bayes") or {}
+        found = model.report.get("bayes") or {}
         method = {"method": found["method"]} if "method" in found else {}
         estimator = super()._of(model, **{**method, **parameters})
         estimator.n_components = found.get("allowed", estimator.n_components)
@@ -193,7 +189,7 @@ class BayesianPCA(LinearGaussianEstimator):
         if loadings_std is not None or mean_std is not None:
             given = (np.zeros_like(like) if std is None else std for std, like in ((loadings_std, loadings), (mean_std, mean)))
             known = tuple(np.asarray(std, dtype=np.float64) for std in given)
-        return cls._of(_covary.given_bayes(mean, loadings, float(noise_variance), known))
+        return cls._of(_covary.Model.given_bayes(mean, loadings, float(noise_variance), known))
 
     @property
     def elbo_(self):
@@ -201,12 +197,12 @@ class BayesianPCA(LinearGaussianEstimator):
         found = self.report_.get("bayes")
         if found is None or found["method"] != "vb":
             raise AttributeError("elbo_ is for a fit with method='vb'; report_['bayes']['objective'] has what others maximise")
-        return float("inf") if found["objective"] is None else found["objective"]
+        return float("nan") if found["objective"] is None else found["objective"]
 
     def _summary(self):
         found = self.report_.get("bayes")
         if found is None:
             return {}
         what = "bound on log evidence" if found["method"] == "vb" else "log posterior of W"
-        value = "infinite" if found["objective"] is None else f"{found['objective']:.6g}"
+        value = "not known" if found["objective"] is None else f"{found['objective']:.6g}"
         return {"method": found["method"], "components allowed": found["allowed"], what: value}

@@ -1,6 +1,5 @@
 """Factor analysis."""
 
-import json
 from numbers import Integral
 from typing import NamedTuple
 
@@ -24,7 +23,7 @@ class StandardErrors(NamedTuple):
 
 def _table(name, doc):
     """An array of the factors."""
-    return table(_covary.factor_tables, name, doc)
+    return table(name, doc)
 
 
 class FactorAnalysis(LinearGaussianEstimator):
@@ -49,6 +48,10 @@ class FactorAnalysis(LinearGaussianEstimator):
         are in `heywood_`.
     n_starts : int or None
         Number of starts, of which the best is kept. None is one, and five where it ends at a bound or does not converge.
+    scale : {"none", "unit", "pareto", "range"}
+        What each feature is divided by before the fit: nothing, its standard deviation, the square root of that, or its
+        range. Every answer is in the units of the data; `explained_variance_` and `components_` are those of the divided
+        features.
     tol : float
         Norm of the gradient at which the fit ends.
     max_iter : int
@@ -142,6 +145,7 @@ class FactorAnalysis(LinearGaussianEstimator):
         solver="auto",
         lower=None,
         n_starts=None,
+        scale="none",
         tol=1e-8,
         max_iter=1000,
         copy=True,
@@ -157,6 +161,7 @@ class FactorAnalysis(LinearGaussianEstimator):
         self.solver = solver
         self.lower = lower
         self.n_starts = n_starts
+        self.scale = scale
         self.tol = tol
         self.max_iter = max_iter
         self.copy = copy
@@ -167,26 +172,34 @@ class FactorAnalysis(LinearGaussianEstimator):
         self.n_threads = n_threads
         self.verbose = verbose
 
-    def _options(self, seen):
-        q = self.n_components
-        if q is not None and (not isinstance(q, Integral) or q < 0):
-            raise ValueError(f"n_components={q!r} must be a whole number of factors, or None")
-        if q is None:
-            most = 1 if seen is None else _covary.most_factors(seen.n_features)
-            rows = None if seen is None else seen.n_rows
-            q = max(1, most if rows is None else min(most, rows - 1))
-        return _covary.FactorOptions(
-            int(q),
+    _kind = "fa"
+
+    def _request(self, seen):
+        return _covary.Request(
+            self._kind,
+            self._number_of_factors(seen),
             rotation=rotation_of(self.rotation),
             lower=self.lower,
             starts=self.n_starts,
             undetermined=True,
             solver=self.solver,
+            scale=self.scale,
             tolerance=self.tol,
             max_iterations=whole("max_iter", self.max_iter),
             seed=seed_of(self.random_state),
             threads=self.n_threads,
         )
+
+    def _number_of_factors(self, seen):
+        """None is as many as leave degrees of freedom and the number of rows allows."""
+        q = self.n_components
+        if q is not None and (not isinstance(q, Integral) or q < 0):
+            raise ValueError(f"n_components={q!r} must be a whole number of factors, or None")
+        if q is not None:
+            return int(q)
+        most = 1 if seen is None else _covary.most_factors(seen.n_features)
+        rows = None if seen is None else seen.n_rows
+        return max(1, most if rows is None else min(most, rows - 1))
 
     def _warn_unless_converged(self):
         super()._warn_unless_converged()
@@ -199,7 +212,7 @@ class FactorAnalysis(LinearGaussianEstimator):
 
     @classmethod
     def _of(cls, model, **parameters):
-        return super()._of(model, **{"rotation": _rotation_in(json.loads(model.report).get("rotation")), **parameters})
+        return super()._of(model, **{"rotation": _rotation_in(model.report.get("rotation")), **parameters})
 
     @classmethod
     def from_covariance(cls, covariance, n_samples, n_components=1, *, mean=None, **parameters):
@@ -238,7 +251,7 @@ class FactorAnalysis(LinearGaussianEstimator):
         )
         mean = None if mean is None else np.asarray(mean, dtype=np.float64)
         estimator.n_features_in_ = covariance.shape[1]
-        estimator._set_evidence(_covary.seen_covariance(covariance, n_samples, mean))
+        estimator._set_evidence(_covary.Batches.of_covariance(covariance, n_samples, mean))
         estimator._fitted()
         return estimator
 
@@ -272,7 +285,7 @@ class FactorAnalysis(LinearGaussianEstimator):
         noise = np.ascontiguousarray(np.broadcast_to(noise, mean.shape) if noise.ndim == 0 else noise)
         if factor_correlation is not None:
             factor_correlation = np.asarray(factor_correlation, dtype=np.float64)
-        return cls._of(_covary.given_factors(mean, loadings, noise, factor_correlation))
+        return cls._of(_covary.Model.given_factors(mean, loadings, noise, factor_correlation))
 
     # -- what was found --------------------------------------------------------------------------------------------
 
@@ -322,7 +335,7 @@ class FactorAnalysis(LinearGaussianEstimator):
         StandardErrors
             A named tuple: `loadings` (p, q), `factor_correlation` (q, q), `uniquenesses` (p,). 0 for what is fixed.
         """
-        found = json.loads(_covary.factor_errors(self._fitted(), self.n_threads))
+        found = self._fitted().standard_errors(self.n_threads)
         found = found["standardised" if standardised else "given"]
         return StandardErrors(
             np.array(found["loadings"]), np.array(found["correlation"]), np.array(found["uniquenesses"])
@@ -344,7 +357,7 @@ class FactorAnalysis(LinearGaussianEstimator):
         """
         model = self._fitted()
         rows = rows_of(self, X)
-        return _covary.factor_scores(model, rows, method, is_single(X, rows), self.n_threads)
+        return model.scores(rows, method, is_single(X, rows), self.n_threads)
 
     def _summary(self):
         fit = self.fit_indices_

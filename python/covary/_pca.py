@@ -36,6 +36,10 @@ class PCA(LinearGaussianEstimator):
         Ignored: "krylov" goes on until it has converged.
     random_state : int, RandomState or None
         Seed of the random start of "krylov".
+    scale : {"none", "unit", "pareto", "range"}
+        What each feature is divided by before the fit: nothing, its standard deviation, the square root of that, or its
+        range. Every answer is in the units of the data; `explained_variance_` and `components_` are those of the divided
+        features.
     n_threads : int or None
         All cores by default; counted from all cores downwards when negative (-1: all, -2: all but one). Results do not depend on it.
     verbose : bool
@@ -92,6 +96,7 @@ class PCA(LinearGaussianEstimator):
         n_oversamples=10,
         power_iteration_normalizer="auto",
         random_state=None,
+        scale="none",
         n_threads=None,
         verbose=False,
     ):
@@ -104,18 +109,22 @@ class PCA(LinearGaussianEstimator):
         self.n_oversamples = n_oversamples
         self.power_iteration_normalizer = power_iteration_normalizer
         self.random_state = random_state
+        self.scale = scale
         self.n_threads = n_threads
         self.verbose = verbose
 
     def _whitens(self):
         return self.whiten
 
-    def _options(self, seen):
+    _kind = "pca"
+
+    def _request(self, seen):
         components, complete = self._components(seen)
-        return _covary.Options(
-            "pca",
+        return _covary.Request(
+            self._kind,
             components,
             complete=complete,
+            scale=self.scale,
             solver=_SOLVERS.get(self.svd_solver, self.svd_solver),
             tolerance=self.tol or None,
             seed=0 if self.random_state is None else seed_of(self.random_state),

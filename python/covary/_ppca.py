@@ -6,7 +6,6 @@ import numpy as np
 
 from covary import _covary
 from covary._base import LinearGaussianEstimator
-from covary._input import seed_of, whole
 
 
 class PPCAErrors(NamedTuple):
@@ -42,6 +41,10 @@ class PPCA(LinearGaussianEstimator):
     solver : {"auto", "eigen", "svd", "dual", "krylov", "em"}
         How the answer is found; `report_` says which solver was chosen and why. All agree. Rows with holes need "em", which "auto"
         finds by itself.
+    scale : {"none", "unit", "pareto", "range"}
+        What each feature is divided by before the fit: nothing, its standard deviation, the square root of that, or its
+        range. Every answer is in the units of the data; `explained_variance_` and `components_` are those of the divided
+        features.
     tol : float
         When an iterative solver has converged: residuals for "krylov", nats per row left to gain for "em".
     max_iter : int
@@ -108,6 +111,7 @@ class PPCA(LinearGaussianEstimator):
         n_components=None,
         *,
         solver="auto",
+        scale="none",
         tol=1e-8,
         max_iter=1000,
         random_state=0,
@@ -116,22 +120,14 @@ class PPCA(LinearGaussianEstimator):
     ):
         self.n_components = n_components
         self.solver = solver
+        self.scale = scale
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose
 
-    def _options(self, seen):
-        return _covary.Options(
-            "ppca",
-            "all" if self._checked_components() is None else self.n_components,
-            solver=self.solver,
-            tolerance=self.tol,
-            max_iterations=whole("max_iter", self.max_iter),
-            seed=seed_of(self.random_state),
-            threads=self.n_threads,
-        )
+    _kind = "ppca"
 
     def standard_errors(self):
         """Standard errors of the mean, the noise variance, the explained variances and the loadings, for many complete rows [A63]_.
@@ -160,7 +156,7 @@ class PPCA(LinearGaussianEstimator):
         >>> model.standard_errors().mean.round(2)
         array([0.15, 0.05, 0.05, 0.05])
         """
-        return PPCAErrors(**_covary.ppca_errors(self._fitted(), self.n_threads))
+        return PPCAErrors(**self._fitted().standard_errors(self.n_threads))
 
     def intervals(self, level=None):
         """Confidence intervals of the mean, the noise variance, the explained variances and the loadings, from complete rows.
@@ -197,7 +193,7 @@ class PPCA(LinearGaussianEstimator):
         >>> bool(low < 1 < high)
         True
         """
-        return PPCAIntervals(**_covary.ppca_intervals(self._fitted(), level, self.n_threads))
+        return PPCAIntervals(**self._fitted().intervals(level, self.n_threads))
 
     @classmethod
     def from_parameters(cls, *, mean, loadings, noise_variance):

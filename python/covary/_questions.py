@@ -277,7 +277,7 @@ class Questions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         from covary._rotate import Rotation, rotation_of
 
         rotation = Rotation(method, **options) if isinstance(method, str) else method
-        model = _covary.rotated(self._fitted(), rotation_of(rotation))
+        model = self._fitted().rotated(rotation_of(rotation))
         return FactorAnalysis._of(model, n_threads=self.n_threads)
 
     def get_covariance(self):

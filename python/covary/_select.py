@@ -1,6 +1,5 @@
 """How many components: one table over their number, and what each method chooses."""
 
-import json
 from html import escape
 
 import numpy as np
@@ -188,7 +187,7 @@ def select(
         progress=progress,
     )
     names = getattr(reader, "feature_names_in_", None)
-    selection = Selection(json.loads(found), None if names is None else list(names))
+    selection = Selection(found, None if names is None else list(names))
     if progress is not None:
         progress.close(f"take {selection.recommended}")
     if not selection.converged:

@@ -3,22 +3,24 @@
 mod factor;
 mod impute;
 mod select;
-mod wanted;
 
 use std::path::{Path, PathBuf};
 
-use covary::Components;
+use covary::model::AnyModel;
+use covary::{Components, Request, Run};
 use covary_io::{Budget, Format, ReadOptions, Selection, TripleColumns};
-pub(crate) use factor::{CUT, Rotate, RotationName, Towards, cut, level, rotation};
+pub(crate) use factor::{CUT, Rotate, RotationName, Towards, cut, kaiser, level, rotation};
 pub(crate) use impute::{Filling, Holdout, Impute};
 pub(crate) use select::Select;
-pub(crate) use wanted::{Axes, Factors, Start, Wanted};
 
 use crate::console::Console;
 use crate::exit::{Failure, Result};
+use crate::files::read_model;
 use crate::flags;
+use crate::kinds::{self, Wanted};
 use crate::output::check_apart;
 use crate::phrase::file_name;
+use crate::source::ModelFeatures;
 
 /// Size of a chunk of rows that are answered one batch after another.
 pub(crate) const BATCH_BYTES: usize = 1 << 20;
@@ -45,19 +47,37 @@ pub(crate) struct Fit {
     pub(crate) drop_empty: bool,
     /// How many rows are behind the data, if they are a matrix of covariances.
     pub(crate) matrix: Option<usize>,
-    /// Which model, with its options.
-    pub(crate) wanted: Wanted,
-    /// Why so many components, in words.
+    /// What is wanted.
+    pub(crate) request: Request,
+    /// A model to start from, whose features the rows must have.
+    pub(crate) start: Option<Start>,
+    /// Why so many components, in words, unless they are chosen.
     pub(crate) components_because: String,
-    /// Whether their number is still to be chosen.
-    pub(crate) choose: bool,
     pub(crate) output: Option<PathBuf>,
     pub(crate) budget: Budget,
-    pub(crate) seed: u64,
-    pub(crate) tolerance: Option<f64>,
-    pub(crate) max_iterations: Option<usize>,
     pub(crate) json: bool,
     pub(crate) console: Console,
+}
+
+/// A model to start from.
+#[derive(Clone)]
+pub(crate) struct Start {
+    model: AnyModel,
+    features: Vec<String>,
+    /// Whether the features have names of their own.
+    named: bool,
+}
+
+impl Start {
+    fn read(path: &Path) -> Result<Self> {
+        let saved = read_model(path)?;
+        Ok(Self { named: saved.named(), model: saved.model, features: saved.features })
+    }
+
+    /// The features that the rows must have.
+    pub(crate) fn features(&self) -> ModelFeatures<'_> {
+        ModelFeatures { names: &self.features, named: self.named }
+    }
 }
 
 impl Fit {
@@ -78,22 +98,34 @@ impl Fit {
         }
         set_threads(flags.running.threads);
         let budget = Budget::new(flags.memory);
-        let (wanted, components_because) = Wanted::of_fit(&flags)?;
-        let choose = chooses(flags.model, flags.components);
+        let start = start(&flags)?;
+        let (family, components_because) = kinds::family(&Wanted {
+            kind: flags.model,
+            components: flags.components,
+            start: start.as_ref().map(|start| start.model.n_latent()),
+            solver: flags.solver,
+            method: flags.bayes.method,
+            factor: Some(&flags.factor),
+            seed: flags.seed,
+        })?;
+        let run =
+            Run { seed: flags.seed, tolerance: flags.tol, max_iterations: flags.max_iter, ..Run::default() };
+        let request = Request::of(family).run(run).scale(flags.scaling.scale());
+        let request = match &start {
+            Some(start) => request.start(start.model.clone()),
+            None => request,
+        };
         Ok(Self {
             data: flags.data,
             options: options(flags.columns, flags.weights, budget),
             triples: flags.triples,
             drop_empty: flags.drop_empty,
             matrix,
-            wanted,
+            request,
+            start,
             components_because,
-            choose,
             output: flags.output,
             budget,
-            seed: flags.seed,
-            tolerance: flags.tol,
-            max_iterations: flags.max_iter,
             json: flags.json,
             console: Console::or_json(flags.running.quiet, flags.json),
         })
@@ -103,12 +135,6 @@ impl Fit {
     pub(crate) fn reading(&self) -> Reading<'_> {
         let Self { data, options, triples, budget, console, .. } = self;
         Reading { data, options, triples: triples.as_ref(), budget: *budget, console: *console }
-    }
-
-    /// The same with a number of components that was chosen, and why.
-    pub(crate) fn chosen(&self, components: usize, because: String) -> Self {
-        let wanted = self.wanted.clone().with_components(components);
-        Self { wanted, components_because: because, choose: false, ..self.clone() }
     }
 
     /// Whether the data are moments instead of rows.
@@ -261,29 +287,21 @@ fn check_no_columns(flags: &flags::Fit) -> Result<()> {
     }
 }
 
-/// How many components somebody asked for.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Asked {
-    /// What `select` recommends.
-    Auto,
-    /// So many, or a share of the variance.
-    Known(Components),
-}
-
-/// Whether the number of components is to be chosen; Bayesian PCA chooses by itself.
-fn chooses(model: flags::Kind, asked: Option<Asked>) -> bool {
-    asked == Some(Asked::Auto) && model != flags::Kind::Bpca
-}
-
-/// `5`, `0.95` or `auto`.
-pub(crate) fn components(text: &str) -> Result<Asked, String> {
-    match text {
-        "auto" => Ok(Asked::Auto),
-        _ => known_components(text).map(Asked::Known),
+/// The model to start from, which says how many components there are.
+fn start(flags: &flags::Fit) -> Result<Option<Start>> {
+    match &flags.start {
+        Some(_) if flags.components == Some(Components::Auto) => Err(Failure::usage(
+            "a model to start from says how many components there are; leave -q auto or --start out",
+        )),
+        path => path.as_deref().map(Start::read).transpose(),
     }
 }
 
-fn known_components(text: &str) -> Result<Components, String> {
+/// `5`, `0.95` or `auto`.
+pub(crate) fn components(text: &str) -> Result<Components, String> {
+    if text == "auto" {
+        return Ok(Components::Auto);
+    }
     let wanted = "give a number of components such as 5, a share of the variance such as 0.95, or auto";
     if let Ok(count) = text.parse::<usize>() {
         return if count > 0 { Ok(Components::Count(count)) } else { Err(wanted.into()) };
@@ -361,10 +379,10 @@ mod tests {
 
     #[test]
     fn components_are_numbers_or_shares() {
-        assert_eq!(components("5"), Ok(Asked::Known(Components::Count(5))));
-        assert_eq!(components("0.95"), Ok(Asked::Known(Components::Fraction(0.95))));
-        assert_eq!(components("1e-1"), Ok(Asked::Known(Components::Fraction(0.1))));
-        assert_eq!(components("auto"), Ok(Asked::Auto));
+        assert_eq!(components("5"), Ok(Components::Count(5)));
+        assert_eq!(components("0.95"), Ok(Components::Fraction(0.95)));
+        assert_eq!(components("1e-1"), Ok(Components::Fraction(0.1)));
+        assert_eq!(components("auto"), Ok(Components::Auto));
         for wrong in ["0", "-1", "1.0", "1.5", "nan", "many", ""] {
             assert!(components(wrong).is_err(), "{wrong}");
         }

@@ -1,9 +1,9 @@
 //! What Bayesian PCA has to say, for people and for programs.
 
+use covary::BayesMethod;
 use covary::estimator::BayesReport;
-use covary::model::{Model, Predictive, Uncertainty};
+use covary::model::Predictive;
 use covary::persist::SavedModel;
-use covary::{BayesMethod, linalg::Mat};
 use serde::Serialize;
 
 use crate::factors::rows;
@@ -25,11 +25,11 @@ pub(crate) struct BayesFacts {
 impl BayesFacts {
     /// Of a model of Bayesian PCA; `None` for other models.
     pub(crate) fn new(saved: &SavedModel) -> Option<Self> {
-        let Model::Bpca(model) = &saved.model else { return None };
-        let report = saved.report.bayes.clone();
+        let model: &Predictive = saved.model.downcast_ref()?;
+        let report = saved.report.bayes().cloned();
         Some(Self {
             method: report.as_ref().map(|r| r.method.name()),
-            objective: report.as_ref().and_then(|r| r.objective),
+            objective: report.as_ref().and_then(|r| r.objective).filter(|v| v.is_finite()),
             allowed: report.as_ref().map(|r| r.allowed),
             precisions: model.precisions().to_vec(),
             loadings_std: model.uncertainty().map(|known| rows(known.loadings.as_ref())),
@@ -48,8 +48,9 @@ impl BayesFacts {
     pub(crate) fn pairs(&self) -> Vec<(&'static str, String)> {
         let Some(BayesReport { method, objective, .. }) = &self.report else { return Vec::new() };
         let reached = match objective {
-            Some(value) => number(*value),
-            None => "infinite: the rows lie in the plane of the components, without noise".into(),
+            Some(value) if value.is_finite() => number(*value),
+            Some(_) => "infinite: the rows lie in the plane of the components, without noise".into(),
+            None => "not known, because the fit was interrupted".into(),
         };
         match method {
             BayesMethod::Variational => {
@@ -68,10 +69,4 @@ impl BayesFacts {
     pub(crate) fn precisions(&self) -> Vec<String> {
         numbers(&self.precisions)
     }
-}
-
-/// How well the loadings are known (p × q), where that is part of the model.
-pub(crate) fn deviations(model: &Model) -> Option<&Mat<f64>> {
-    let Model::Bpca(model) = model else { return None };
-    Predictive::uncertainty(model).map(|Uncertainty { loadings, .. }| loadings)
 }

@@ -3,7 +3,7 @@
 use covary::assess::{Adequacy, FitIndices, Precision};
 use covary::estimator::{FactorReport, RotationReport};
 use covary::linalg::{Mat, MatRef};
-use covary::model::{Factors, Model};
+use covary::model::Factors;
 use covary::persist::SavedModel;
 use serde::Serialize;
 
@@ -55,8 +55,8 @@ struct ForTable {
 impl FactorFacts {
     /// Of a model of factors; `None` for other models.
     pub(crate) fn new(saved: &SavedModel) -> Option<Self> {
-        let Model::Fa(model) = &saved.model else { return None };
-        let report = saved.report.factor.as_ref();
+        let model: &Factors = saved.model.downcast_ref()?;
+        let report = saved.report.factor();
         let told = |f: fn(&FactorReport) -> f64| report.map(f);
         let counted = |f: fn(&FactorReport) -> usize| report.map(f);
         let assessment = report.and_then(|r| r.assessment.as_ref());
@@ -202,7 +202,7 @@ impl ForTable {
     fn new(saved: &SavedModel, model: &Factors, pattern: Mat<f64>) -> Self {
         let phi = model.correlation();
         let oblique = (0..phi.nrows()).any(|i| (0..i).any(|j| phi[(i, j)].abs() > 1e-8));
-        let fitted = saved.report.factor.is_some();
+        let fitted = saved.report.factor().is_some();
         Self { features: saved.features.clone(), pattern, fitted, oblique, cut: CUT }
     }
 }

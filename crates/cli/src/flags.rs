@@ -11,11 +11,14 @@ mod select;
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::args;
-pub(crate) use bayes::Bayes;
+pub(crate) use bayes::{Bayes, Method};
+use covary::model::{KINDS, Kind};
+use covary::{Components, Scale};
 use covary_io::{Selection, TripleColumns};
 pub(crate) use factor::{Factor, Rotate, Scores};
 pub(crate) use impute::Impute;
@@ -63,19 +66,6 @@ pub(crate) enum Command {
     Man(Man),
 }
 
-/// Which model to fit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Kind {
-    /// Probabilistic PCA: a density over rows, with noise
-    Ppca,
-    /// Classical PCA: an orthogonal projection
-    Pca,
-    /// Factor analysis: a noise variance for each feature
-    Fa,
-    /// Bayesian PCA: keeps the components that the data support, and knows how well it knows them
-    Bpca,
-}
-
 /// How to find the components.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Solver {
@@ -95,15 +85,39 @@ pub(crate) enum Solver {
     Newton,
 }
 
-impl Kind {
-    /// As people type it.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Ppca => "ppca",
-            Self::Pca => "pca",
-            Self::Fa => "fa",
-            Self::Bpca => "bpca",
-        }
+/// The kinds of models, with what they are.
+fn kinds() -> impl TypedValueParser<Value = &'static Kind> {
+    let value = |kind: &&'static Kind| {
+        let mut title = kind.title.to_owned();
+        title[..1].make_ascii_uppercase();
+        PossibleValue::new(kind.name).help(format!("{title}: {}", kind.about))
+    };
+    PossibleValuesParser::new(KINDS.iter().map(value))
+        .try_map(|name| Kind::named(&name).ok_or_else(|| format!("'{name}' is no kind of model")))
+}
+
+/// What features are divided by.
+fn scales() -> impl TypedValueParser<Value = Scale> {
+    let value = |scale: Scale| PossibleValue::new(scale.name()).help(scale.in_words());
+    PossibleValuesParser::new(Scale::ALL.map(value)).try_map(|name| name.parse::<Scale>())
+}
+
+/// What features are divided by before the fit.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Scaling {
+    /// Divide each feature by its standard deviation before the fit, so that all count alike; the same as --scale unit.
+    /// Every answer of the model is in the units of the data all the same
+    #[arg(long, visible_alias = "standardize", conflicts_with = "scale")]
+    standardise: bool,
+    /// What each feature is divided by before the fit
+    #[arg(long, value_name = "SCALE", value_parser = scales(), default_value = "none")]
+    scale: Scale,
+}
+
+impl Scaling {
+    /// What was asked for.
+    pub(crate) fn scale(self) -> Scale {
+        if self.standardise { Scale::Unit } else { self.scale }
     }
 }
 
@@ -206,10 +220,10 @@ pub(crate) struct Fit {
     /// Number of components or factors, as a number (5) or, of components, as the share of the variance that they must
     /// explain (0.95); auto takes what covary select recommends, for factors what parallel analysis finds
     #[arg(short = 'q', long = "components", value_name = "N|SHARE|auto", value_parser = args::components, allow_negative_numbers = true)]
-    pub(crate) components: Option<args::Asked>,
+    pub(crate) components: Option<Components>,
     /// Which model
-    #[arg(long, value_name = "KIND", value_enum, default_value_t = Kind::Ppca)]
-    pub(crate) model: Kind,
+    #[arg(long, value_name = "KIND", value_parser = kinds(), default_value = "ppca")]
+    pub(crate) model: &'static Kind,
     /// Where to write the model, such as wine.covary
     #[arg(short, long, value_name = "MODEL")]
     pub(crate) output: Option<PathBuf>,
@@ -226,6 +240,8 @@ pub(crate) struct Fit {
     /// Model to start from, with the same features: the fit of new rows, or of more of them, is then sooner done
     #[arg(long, value_name = "MODEL")]
     pub(crate) start: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) scaling: Scaling,
     #[command(flatten)]
     pub(crate) bayes: Bayes,
     #[command(flatten)]

@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
+use covary::Scale;
 use covary::algorithm::RedundantFeatures;
 use covary::assess::{PpcaErrors, PpcaEstimate, PpcaIntervals};
 use covary::estimator::{Holes, ppca_estimate};
-use covary::model::{Model, Noise};
+use covary::model::LinearGaussian;
 use covary::persist::SavedModel;
 use serde::Serialize;
 
@@ -33,6 +34,9 @@ pub(crate) struct Facts {
     noise_variance_unbiased: Option<f64>,
     noise_interval: Option<(f64, f64)>,
     log_likelihood: Option<f64>,
+    #[serde(skip)]
+    infinite: bool,
+    scaled: Option<Scale>,
     total_variance: f64,
     eigenvalues: Vec<f64>,
     explained_variance_ratio: Vec<f64>,
@@ -109,17 +113,19 @@ impl Facts {
         let eigenvalues = saved.eigenvalues[..saved.model.n_latent()].to_vec();
         let (noise_variance_unbiased, noise_interval) = noise_estimate(saved).unzip();
         Ok(Self {
-            model: saved.model.kind(),
+            model: saved.model.kind().name,
             rows: report.rows,
             weight: report.weight,
             features: report.features,
             components: report.components,
             solver: report.plan.solver.name(),
             solver_reason: report.plan.reason.clone(),
-            noise_variance: noise_variance(&saved.model)?,
+            noise_variance: saved.model.with_loadings()?.noise().mean(),
             noise_variance_unbiased,
             noise_interval,
-            log_likelihood: report.log_likelihood,
+            log_likelihood: report.log_likelihood.filter(|v| v.is_finite()),
+            infinite: report.log_likelihood.is_some_and(f64::is_infinite),
+            scaled: report.scaled.as_ref().map(|scaled| scaled.scale),
             total_variance: report.total_variance,
             explained_variance_ratio: saved.explained_ratio(),
             eigenvalues,
@@ -153,6 +159,9 @@ impl Facts {
         pairs.extend(self.bayes.iter().flat_map(BayesFacts::pairs));
         pairs.push(("log-likelihood", self.log_likelihood_in_words()));
         pairs.push(("total variance", number(self.total_variance)));
+        if let Some(scale) = self.scaled {
+            pairs.insert(3, ("scaled", format!("each feature divided by {} for the fit", scale.in_words())));
+        }
         if let Some(redundant) = &self.redundant {
             pairs.insert(4, ("not used to choose q", redundant.text.clone()));
         }
@@ -205,8 +214,11 @@ impl Facts {
         let of = if self.holes.is_some() { ", of the observed cells" } else { "" };
         match self.log_likelihood {
             Some(value) => format!("{} ({} per row{of})", number(value), number(value / self.weight)),
+            None if self.infinite => {
+                "infinite: the rows lie in the plane of the components, without noise".into()
+            }
             None if self.interrupted() => "not known, because the fit was interrupted".into(),
-            None => "infinite: the rows lie in the plane of the components, without noise".into(),
+            None => "not known".into(),
         }
     }
 
@@ -268,20 +280,9 @@ impl Facts {
     }
 }
 
-/// σ²; of factor analysis the mean of ψ, of Bayesian PCA without what is not known of W and μ.
-fn noise_variance(model: &Model) -> Result<f64> {
-    if let Model::Bpca(model) = model {
-        return Ok(model.noise_variance());
-    }
-    Ok(match model.gaussian()?.noise() {
-        Noise::Isotropic(v) => *v,
-        Noise::Diagonal(psi) => psi.iter().sum::<f64>() / psi.len().max(1) as f64,
-    })
-}
-
 /// σ² without bias and the interval around it, for PPCA of complete rows.
 fn noise_estimate(saved: &SavedModel) -> Option<(f64, (f64, f64))> {
-    let Model::Ppca(model) = &saved.model else { return None };
+    let model: &LinearGaussian = saved.model.downcast_ref()?;
     let estimate = ppca_estimate(model, &saved.report).ok()?;
     estimate.unbiased_noise().zip(estimate.noise_interval(PpcaEstimate::LEVEL).ok().flatten())
 }

@@ -6,8 +6,10 @@ use crate::algorithm::Components;
 use crate::control::{Control, Event};
 use crate::data::{RowSource, RowStream, ScaledRows};
 use crate::error::{Error, Result};
-use crate::estimator::{Chooser, Family, Fit, Report, Run, Scale, Scaling, most_factors, with_threads};
-use crate::evidence::{Moments, gather_stream};
+use crate::estimator::{
+    Batch, Chooser, Family, Fit, Online, Report, Run, Scale, Scaling, most_factors, with_threads,
+};
+use crate::evidence::{Moments, gather, gather_stream};
 use crate::memory;
 use crate::model::AnyModel;
 use crate::select::{Select, Selection};
@@ -121,6 +123,31 @@ impl Request {
             Data::Moments(moments) => self.fit_moments(moments, control),
             Data::Stream(stream) => self.fit_stream(stream, control),
         }
+    }
+
+    /// What a batch of rows adds to batches before it.
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit); for missing values when features are scaled, because the steps that take them in are in
+    /// units that are known only at the end.
+    pub fn look(&self, seen: &Online, rows: &dyn RowSource, control: &Control<'_>) -> Result<Batch> {
+        self.run.check()?;
+        if self.scale != Scale::None {
+            let p = seen.n_features();
+            return seen.batch_of(gather(rows, || Moments::empty(p), control)?);
+        }
+        self.family.with_run(self.run).look(seen, rows, control)
+    }
+
+    /// The model of the batches so far.
+    ///
+    /// # Errors
+    /// As [`look`](Self::look).
+    pub fn fit_online(&self, seen: &Online, control: &Control<'_>) -> Result<Fit<AnyModel>> {
+        if seen.parts().1.is_none() {
+            return self.fit(seen.parts().0, control);
+        }
+        self.family.with_run(self.run).fit_online(seen, control)
     }
 
     fn fit_rows(&self, rows: &dyn RowSource, control: &Control<'_>) -> Result<Fit<AnyModel>> {

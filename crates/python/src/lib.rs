@@ -2,16 +2,14 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments arrive from Python by value")]
 
-mod bayes;
 mod door;
 mod errors;
-mod factor;
 mod fit;
 mod input;
+mod kinds;
 mod model;
 mod output;
-mod precision;
-mod reading;
+mod request;
 mod rotation;
 mod select;
 mod threads;
@@ -25,24 +23,12 @@ fn _covary(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<input::Rows>()?;
     module.add_class::<input::File>()?;
-    module.add_class::<fit::Options>()?;
-    module.add_class::<fit::Seen>()?;
-    module.add_class::<factor::FactorOptions>()?;
+    module.add_class::<request::Request>()?;
+    module.add_class::<fit::Batches>()?;
     module.add_class::<rotation::Rotation>()?;
     module.add_class::<model::Model>()?;
-    module.add_function(wrap_pyfunction!(factor::most_factors, module)?)?;
-    module.add_function(wrap_pyfunction!(factor::given_factors, module)?)?;
-    module.add_function(wrap_pyfunction!(factor::factor_scores, module)?)?;
-    module.add_function(wrap_pyfunction!(factor::factor_tables, module)?)?;
-    module.add_function(wrap_pyfunction!(factor::factor_errors, module)?)?;
-    module.add_function(wrap_pyfunction!(factor::rotated, module)?)?;
-    module.add_function(wrap_pyfunction!(bayes::bayes_tables, module)?)?;
-    module.add_function(wrap_pyfunction!(bayes::given_bayes, module)?)?;
-    module.add_function(wrap_pyfunction!(precision::ppca_errors, module)?)?;
-    module.add_function(wrap_pyfunction!(precision::ppca_intervals, module)?)?;
-    module.add_function(wrap_pyfunction!(rotation::seen_covariance, module)?)?;
+    module.add_function(wrap_pyfunction!(kinds::most_factors, module)?)?;
     module.add_function(wrap_pyfunction!(rotation::adequacy, module)?)?;
-    module.add_function(wrap_pyfunction!(rotation::adequacy_of_seen, module)?)?;
     module.add_function(wrap_pyfunction!(select::select, module)?)?;
     module.add_function(wrap_pyfunction!(fit::fit, module)?)
 }

@@ -6,10 +6,14 @@ use std::sync::Arc;
 
 use covary::Control;
 use covary::data::{RowSource, Watched, map_chunks};
+use covary::estimator::{Report, turned};
 use covary::linalg::Mat;
 use covary::memory;
-use covary::model::{Factors, LatentCovariance, LinearGaussian, Model as AnyModel, Noise, Reconstruction};
+use covary::model::{
+    AnyModel, LatentCovariance, LinearGaussian, Model as Fitted, Noise, PrincipalComponents, Reconstruction,
+};
 use covary::persist::SavedModel;
+use covary::rotate::Rotate;
 use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -17,20 +21,22 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::door::{Manner, now, run};
 use crate::input::{Held, Rows, write};
-use crate::output::{Answer, double, matrix, vector};
-use crate::reading::Reading;
+use crate::kinds;
+use crate::output::{Answer, double, matrix, to_python, vector};
+use crate::rotation::Rotation;
 use crate::threads::Threads;
 
 /// A model with its provenance.
 #[pyclass(frozen, module = "covary._covary")]
 pub(crate) struct Model {
     saved: SavedModel,
-    inner: Arc<Reading>,
+    /// As Python reads it: classical PCA has scikit-learn's divisor n − 1.
+    inner: AnyModel,
 }
 
 impl Model {
     pub(crate) fn new(py: Python<'_>, saved: SavedModel) -> PyResult<Self> {
-        let inner = Arc::new(now(py, || Reading::new(&saved))?);
+        let inner = now(py, || as_python_reads(&saved))?;
         Ok(Self { saved, inner })
     }
 
@@ -39,12 +45,9 @@ impl Model {
         &self.saved
     }
 
-    /// As factors, when it is of them.
-    pub(crate) fn factors(&self) -> PyResult<&Factors> {
-        match &*self.inner {
-            Reading::Factors(m) => Ok(m),
-            _ => Err(PyValueError::new_err("a model of kind 'fa' is needed")),
-        }
+    /// As a model of one kind, when it is.
+    pub(crate) fn of_kind<M: Fitted>(&self) -> Option<&M> {
+        self.saved.model.downcast_ref()
     }
 
     /// Asks something about rows, until somebody presses Ctrl-C.
@@ -53,13 +56,53 @@ impl Model {
         py: Python<'_>,
         rows: &Rows,
         threads: Option<Threads>,
-        question: impl FnOnce(&Reading, &dyn RowSource) -> covary::Result<T> + Send + 'static,
+        question: impl FnOnce(&dyn Fitted, &dyn RowSource) -> covary::Result<T> + Send + 'static,
     ) -> PyResult<T> {
-        let (inner, held) = (Arc::clone(&self.inner), Arc::clone(&rows.held));
-        run(py, &Manner { threads, progress: None }, move |control| {
-            question(&inner, &Watched::new(held.source()?, control))
-        })
+        ask(py, Arc::clone(&self.inner), rows, threads, question)
     }
+
+    /// The model with coordinates scaled to unit variance, or not.
+    fn whitened(&self, whiten: bool) -> AnyModel {
+        match self.inner.downcast_ref::<PrincipalComponents>() {
+            Some(m) if m.is_whitened() != whiten => Arc::new(m.clone().whitened(whiten)),
+            _ => Arc::clone(&self.inner),
+        }
+    }
+}
+
+/// Classical PCA with the divisor n − 1; given numbers were never divided by anything.
+fn as_python_reads(saved: &SavedModel) -> covary::Result<AnyModel> {
+    match saved.model.downcast_ref::<PrincipalComponents>() {
+        Some(m) if saved.report.rows > 0 => Ok(Arc::new(m.unbiased(saved.report.weight)?)),
+        _ => Ok(Arc::clone(&saved.model)),
+    }
+}
+
+fn ask<T: Send + 'static>(
+    py: Python<'_>,
+    model: AnyModel,
+    rows: &Rows,
+    threads: Option<Threads>,
+    question: impl FnOnce(&dyn Fitted, &dyn RowSource) -> covary::Result<T> + Send + 'static,
+) -> PyResult<T> {
+    let held = Arc::clone(&rows.held);
+    run(py, &Manner { threads, progress: None }, move |control| {
+        question(&*model, &Watched::new(held.source()?, control))
+    })
+}
+
+/// The model with its loadings turned, or turned back: factors, whatever it was before.
+fn with_turn(saved: &SavedModel, rotate: Option<&Rotate>) -> covary::Result<SavedModel> {
+    let factors = saved.model.with_loadings()?.factors();
+    let (factors, rotation) = match rotate {
+        None => (factors.without_turn(), None),
+        Some(rotate) => {
+            let found = turned(factors, rotate).map_err(|error| error.named(Some(saved.features.as_slice())));
+            found.map(|(factors, report)| (factors, Some(report)))?
+        }
+    };
+    let given = SavedModel::given(factors, Some(saved.features.clone()))?;
+    Ok(SavedModel { report: Report { rotation, ..saved.report.clone() }, ..given })
 }
 
 /// Posterior covariances as they are handed over: (q, q), or (n, q, q) when rows have missing values.
@@ -115,6 +158,77 @@ impl Model {
         Self::new(py, now(py, || SavedModel::given(LinearGaussian::new(mean, loadings, noise)?, names))?)
     }
 
+    /// A model of factors: mean (p,), pattern (p, q), noise variances (p,) and correlation of the factors (q, q).
+    #[staticmethod]
+    #[pyo3(signature = (mean, pattern, noise_variance, correlation=None, names=None))]
+    fn given_factors(
+        py: Python<'_>,
+        mean: PyReadonlyArray1<'_, f64>,
+        pattern: PyReadonlyArray2<'_, f64>,
+        noise_variance: PyReadonlyArray1<'_, f64>,
+        correlation: Option<PyReadonlyArray2<'_, f64>>,
+        names: Option<Vec<String>>,
+    ) -> PyResult<Self> {
+        kinds::given_factors(py, mean, pattern, noise_variance, correlation, names)
+    }
+
+    /// A model of Bayesian PCA: mean (p,), loadings (p, q), σ² and, when W and μ have a distribution, their deviations.
+    #[staticmethod]
+    #[pyo3(signature = (mean, loadings, noise_variance, known=None, names=None))]
+    #[allow(clippy::type_complexity, reason = "a pair of arrays")]
+    fn given_bayes(
+        py: Python<'_>,
+        mean: PyReadonlyArray1<'_, f64>,
+        loadings: PyReadonlyArray2<'_, f64>,
+        noise_variance: f64,
+        known: Option<(PyReadonlyArray2<'_, f64>, PyReadonlyArray1<'_, f64>)>,
+        names: Option<Vec<String>>,
+    ) -> PyResult<Self> {
+        kinds::given_bayes(py, mean, loadings, noise_variance, known, names)
+    }
+
+    /// Arrays that only models of this kind have.
+    fn tables<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        kinds::tables(py, self)
+    }
+
+    /// Standard errors of the parameters.
+    #[pyo3(signature = (threads=None))]
+    fn standard_errors<'py>(&self, py: Python<'py>, threads: Option<Threads>) -> PyResult<Bound<'py, PyAny>> {
+        kinds::standard_errors(py, self, || Manner { threads, progress: None })
+    }
+
+    /// Intervals of the parameters of PPCA, lower ends first.
+    #[pyo3(signature = (level=None, threads=None))]
+    fn intervals<'py>(
+        &self,
+        py: Python<'py>,
+        level: Option<f64>,
+        threads: Option<Threads>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        kinds::intervals(py, self, level, &Manner { threads, progress: None })
+    }
+
+    /// Scores on factors (n, q): "regression" or "bartlett".
+    #[pyo3(signature = (rows, method, single_precision=false, threads=None))]
+    fn scores<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &Rows,
+        method: &str,
+        single_precision: bool,
+        threads: Option<Threads>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        kinds::scores(py, self, rows, method, single_precision, threads)
+    }
+
+    /// The same model with its loadings turned, or turned back: factors, whatever it was before.
+    #[pyo3(signature = (rotation=None))]
+    fn rotated(&self, py: Python<'_>, rotation: Option<&Rotation>) -> PyResult<Self> {
+        let (saved, rotate) = (self.saved.clone(), rotation.map(Rotation::rotate));
+        Self::new(py, run(py, &Manner::default(), move |_| with_turn(&saved, rotate.as_ref()))?)
+    }
+
     /// Reads the bytes of a model file.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
@@ -137,24 +251,24 @@ impl Model {
     /// Writes a model file, whole or not at all; `whiten`: whether coordinates are to be scaled to unit variance.
     #[pyo3(signature = (path, whiten=false))]
     fn save(&self, py: Python<'_>, path: PathBuf, whiten: bool) -> PyResult<()> {
-        let saved = SavedModel { whiten, ..self.saved.clone() };
+        let saved = self.saved.clone().whitened(whiten);
         write(py, path, &now(py, || saved.to_bytes())?)
     }
 
     /// Whether the file said that coordinates are to be scaled to unit variance.
     #[getter]
     fn whiten(&self) -> bool {
-        self.saved.whiten
+        self.of_kind::<PrincipalComponents>().is_some_and(PrincipalComponents::is_whitened)
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
         Ok((py.get_type::<Self>().getattr("from_bytes")?, (self.to_bytes(py)?,)))
     }
 
-    /// `ppca`, `pca`, `fa` or `bpca`.
+    /// As people type it: `ppca`, `pca`, …
     #[getter]
     fn kind(&self) -> &'static str {
-        self.saved.model.kind()
+        self.saved.model.kind().name
     }
 
     /// Number of features, p.
@@ -177,51 +291,44 @@ impl Model {
 
     /// μ (p,).
     #[getter]
-    fn mean<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        vector(py, self.saved.model.mean())
+    fn mean<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        Ok(vector(py, now(py, || self.inner.with_loadings())?.mean()))
     }
 
     /// W, or the pattern of factors (p, q).
     #[getter]
     fn loadings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        match &*self.inner {
-            Reading::Factors(m) => matrix(py, m.pattern().as_ref()),
-            other => matrix(py, other.gaussian().loadings().as_ref()),
-        }
+        matrix(py, now(py, || self.inner.with_loadings())?.loadings().as_ref())
     }
 
     /// Orthonormal directions in rows, or the pattern of factors (q, p).
     #[getter]
     fn components<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        match &*self.inner {
-            Reading::Components(m, _) => matrix(py, m.components().transpose()),
-            Reading::Factors(m) => matrix(py, m.pattern().transpose()),
-            Reading::Gaussian(m) => {
-                let (axes, _) = now(py, || m.principal_axes())?;
-                matrix(py, axes.transpose())
-            }
-        }
+        matrix(py, now(py, || self.saved.axes())?.transpose())
     }
 
     /// σ², or ψ (p,).
     #[getter]
     fn noise_variance<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        if let AnyModel::Bpca(model) = &self.saved.model {
-            return Ok(model.noise_variance().into_pyobject(py)?.into_any());
-        }
-        Ok(match self.inner.gaussian().noise() {
+        Ok(match now(py, || self.inner.with_loadings())?.noise() {
             Noise::Isotropic(value) => value.into_pyobject(py)?.into_any(),
-            Noise::Diagonal(values) => vector(py, values).into_any(),
+            Noise::Diagonal(values) => vector(py, &values).into_any(),
         })
+    }
+
+    /// What each feature was divided by before the fit (p,); `None` when it was not.
+    #[getter]
+    fn scale<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
+        self.saved.report.scaled.as_ref().map(|scaled| vector(py, &scaled.factors))
     }
 
     /// Variance along each direction (q,).
     #[getter]
     fn explained_variance<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        match &*self.inner {
-            Reading::Components(m, _) => vector(py, m.variances()),
-            other => {
-                let q = other.gaussian().n_latent().min(self.saved.eigenvalues.len());
+        match self.inner.downcast_ref::<PrincipalComponents>() {
+            Some(m) => vector(py, m.variances()),
+            None => {
+                let q = self.inner.n_latent().min(self.saved.eigenvalues.len());
                 vector(py, &self.saved.eigenvalues[..q])
             }
         }
@@ -239,7 +346,7 @@ impl Model {
         vector(py, &self.saved.singular_values())
     }
 
-    /// Total log-likelihood of the rows; `None` when it is infinite or there were none.
+    /// Total log-likelihood of the rows, which may be infinite; `None` when it is not known.
     #[getter]
     fn log_likelihood(&self) -> Option<f64> {
         self.saved.report.log_likelihood
@@ -251,11 +358,10 @@ impl Model {
         self.saved.report.rows
     }
 
-    /// How the fit went, as JSON.
+    /// How the fit went.
     #[getter]
-    fn report(&self) -> PyResult<String> {
-        let report = serde_json::to_string(&self.saved.report);
-        report.map_err(|error| PyValueError::new_err(error.to_string()))
+    fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.saved.report)
     }
 
     /// Wall time of the fit; not part of a file.
@@ -274,10 +380,10 @@ impl Model {
         single_precision: bool,
         threads: Option<Threads>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let question = move |m: &Reading, rows: &dyn RowSource| {
-            Answer::new(&m.transform(rows, whiten)?, single_precision)
+        let question = move |m: &dyn Fitted, rows: &dyn RowSource| {
+            Answer::new(&m.encoder()?.encode(rows)?, single_precision)
         };
-        self.ask(py, rows, threads, question)?.into_numpy(py)
+        ask(py, self.whitened(whiten), rows, threads, question)?.into_numpy(py)
     }
 
     /// Posterior mean (n, q) and covariance: (q, q) when no row has missing values, else (n, q, q).
@@ -289,7 +395,11 @@ impl Model {
         threads: Option<Threads>,
     ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyAny>)> {
         let (mean, covariance) = self.ask(py, rows, threads, |m, rows| {
-            let posterior = m.posterior(rows)?;
+            // The density that goes with classical PCA has a posterior too.
+            let posterior = match m.as_posterior() {
+                Some(m) => m.posterior(rows)?,
+                None => m.with_loadings()?.factors().posterior(rows)?,
+            };
             Ok((double(&posterior.mean)?, Covariances::of(posterior.covariance)?))
         })?;
         Ok((mean.into_numpy(py)?, covariance.into_numpy(py)?))
@@ -305,11 +415,10 @@ impl Model {
         single_precision: bool,
         threads: Option<Threads>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (inner, latent) = (Arc::clone(&self.inner), to_mat(&latent));
+        let (inner, latent) = (self.whitened(whiten), to_mat(&latent));
         let manner = Manner { threads, progress: None };
-        let decode = move |_: &Control<'_>| {
-            Answer::new(&inner.inverse_transform(latent.as_ref(), whiten)?, single_precision)
-        };
+        let decode =
+            move |_: &Control<'_>| Answer::new(&inner.decoder()?.decode(latent.as_ref())?, single_precision);
         run(py, &manner, decode)?.into_numpy(py)
     }
 
@@ -332,8 +441,8 @@ impl Model {
                 )));
             }
         };
-        let question = move |m: &Reading, rows: &dyn RowSource| {
-            Answer::new(&m.reconstruct(rows, kind)?, single_precision)
+        let question = move |m: &dyn Fitted, rows: &dyn RowSource| {
+            Answer::new(&m.decoder()?.reconstruct(rows, kind)?, single_precision)
         };
         self.ask(py, rows, threads, question)?.into_numpy(py)
     }
@@ -346,7 +455,7 @@ impl Model {
         rows: &Rows,
         threads: Option<Threads>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let scores = self.ask(py, rows, threads, |m, rows| m.gaussian().log_density(rows))?;
+        let scores = self.ask(py, rows, threads, |m, rows| m.density()?.log_density(rows))?;
         Ok(PyArray1::from_vec(py, scores))
     }
 
@@ -359,8 +468,8 @@ impl Model {
         single_precision: bool,
         threads: Option<Threads>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let question = move |m: &Reading, rows: &dyn RowSource| {
-            Answer::new(&m.gaussian().impute(rows)?, single_precision)
+        let question = move |m: &dyn Fitted, rows: &dyn RowSource| {
+            Answer::new(&m.imputer()?.impute(rows)?, single_precision)
         };
         self.ask(py, rows, threads, question)?.into_numpy(py)
     }
@@ -375,7 +484,7 @@ impl Model {
         threads: Option<Threads>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         let (cells, std) = self.ask(py, rows, threads, move |m, rows| {
-            let imputed = m.gaussian().impute_with_std(rows)?;
+            let imputed = m.imputer()?.impute_with_std(rows)?;
             let answer = |cells| Answer::new(cells, single_precision);
             Ok((answer(&imputed.cells)?, answer(&imputed.std)?))
         })?;
@@ -393,7 +502,7 @@ impl Model {
         threads: Option<Threads>,
     ) -> PyResult<Bound<'py, PyArray3<f64>>> {
         let (cells, n) = self.ask(py, rows, threads, move |m, rows| {
-            let draws = m.gaussian().draw_missing(rows, 0..n_draws, seed)?;
+            let draws = m.imputer()?.draw_missing(rows, 0..n_draws, seed)?;
             let n = match draws.first() {
                 Some(draw) => draw.nrows(),
                 None => map_chunks(rows, |chunk| Ok(chunk.nrows()))?.iter().sum(),
@@ -417,7 +526,7 @@ impl Model {
     ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>)> {
         let (inner, held) = (Arc::clone(&self.inner), Arc::clone(&rows.held));
         let found = run(py, &Manner { threads, progress: None }, move |_| match &*held {
-            Held::Observed(rows) => inner.gaussian().predict(rows, &cells),
+            Held::Observed(rows) => inner.imputer()?.predict(rows, &cells),
             _ => Err(covary::Error::Parameter {
                 name: "X",
                 value: "a whole table".into(),
@@ -435,7 +544,7 @@ impl Model {
         rows: &Rows,
         threads: Option<Threads>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let found = self.ask(py, rows, threads, |m, rows| m.gaussian().outliers(rows))?;
+        let found = self.ask(py, rows, threads, |m, rows| m.density()?.outliers(rows))?;
         let dict = PyDict::new(py);
         dict.set_item("t2", PyArray1::from_vec(py, found.t2))?;
         dict.set_item("spe", PyArray1::from_vec(py, found.spe))?;
@@ -451,7 +560,7 @@ impl Model {
         row: PyReadonlyArray1<'_, f64>,
     ) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>)> {
         let (inner, row) = (Arc::clone(&self.inner), row.as_array().to_vec());
-        let found = run(py, &Manner::default(), move |_| inner.gaussian().conditional(&row))?;
+        let found = run(py, &Manner::default(), move |_| inner.imputer()?.conditional(&row))?;
         let features = found.features.iter().map(|j| j.cast_signed() as i64).collect();
         Ok((
             PyArray1::from_vec(py, features),
@@ -464,24 +573,20 @@ impl Model {
     fn marginal(&self, py: Python<'_>, features: Vec<usize>) -> PyResult<Self> {
         let name = |j: &usize| self.saved.features.get(*j).cloned();
         let names = self.saved.named().then(|| features.iter().filter_map(name).collect::<Vec<_>>());
-        let marginal = || match (&self.saved.model, &*self.inner) {
-            (AnyModel::Bpca(m), _) => SavedModel::given(m.marginal(&features)?, names),
-            (_, Reading::Factors(m)) => SavedModel::given(m.marginal(&features)?, names),
-            (_, other) => SavedModel::given(other.gaussian().marginal(&features)?, names),
-        };
+        let marginal = || SavedModel::of_numbers(self.inner.density()?.marginal(&features)?, names);
         Self::new(py, now(py, marginal)?)
     }
 
     /// C = W Wᵀ + noise (p, p).
     fn covariance<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let inner = Arc::clone(&self.inner);
-        run(py, &Manner::default(), move |_| double(&inner.gaussian().try_covariance()?))?.into_numpy(py)
+        run(py, &Manner::default(), move |_| double(&inner.density()?.covariance()?))?.into_numpy(py)
     }
 
     /// C⁻¹ (p, p).
     fn precision<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let inner = Arc::clone(&self.inner);
-        run(py, &Manner::default(), move |_| double(&inner.gaussian().precision()?))?.into_numpy(py)
+        run(py, &Manner::default(), move |_| double(&inner.density()?.precision()?))?.into_numpy(py)
     }
 
     /// Rows drawn from the model (n, p).
@@ -495,7 +600,7 @@ impl Model {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let inner = Arc::clone(&self.inner);
         let manner = Manner { threads, progress: None };
-        let sample = move |control: &Control<'_>| double(&inner.gaussian().sample_with(n, seed, control)?);
+        let sample = move |control: &Control<'_>| double(&inner.density()?.sample(n, seed, control)?);
         run(py, &manner, sample)?.into_numpy(py)
     }
 

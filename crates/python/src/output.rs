@@ -3,8 +3,11 @@
 use covary::linalg::{Mat, MatRef};
 use covary::memory;
 use numpy::{Element, PyArray1, PyArray2, PyArrayMethods};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
 use rayon::prelude::*;
+use serde_json::Value;
 
 use crate::door::now;
 
@@ -75,6 +78,37 @@ impl Answer {
             Self::Double(cells) => cells.into_numpy(py)?.into_any(),
         })
     }
+}
+
+/// Facts of the core as Python's own values; `"infinite"` is infinite.
+pub(crate) fn to_python<'py>(py: Python<'py>, facts: &impl serde::Serialize) -> PyResult<Bound<'py, PyAny>> {
+    let value = serde_json::to_value(facts).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    of_value(py, &value)
+}
+
+fn of_value<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        Value::Null => py.None().into_bound(py),
+        Value::Bool(b) => b.into_pyobject(py)?.to_owned().into_any(),
+        Value::Number(n) => match (n.as_i64(), n.as_u64()) {
+            (Some(i), _) => i.into_pyobject(py)?.into_any(),
+            (None, Some(u)) => u.into_pyobject(py)?.into_any(),
+            (None, None) => n.as_f64().unwrap_or(f64::NAN).into_pyobject(py)?.into_any(),
+        },
+        Value::String(s) if s == "infinite" => f64::INFINITY.into_pyobject(py)?.into_any(),
+        Value::String(s) => s.into_pyobject(py)?.into_any(),
+        Value::Array(all) => {
+            let items = all.iter().map(|v| of_value(py, v)).collect::<PyResult<Vec<_>>>()?;
+            PyList::new(py, items)?.into_any()
+        }
+        Value::Object(map) => {
+            let dict = PyDict::new(py);
+            for (key, v) in map {
+                dict.set_item(key, of_value(py, v)?)?;
+            }
+            dict.into_any()
+        }
+    })
 }
 
 /// A small matrix of the model.

@@ -1,19 +1,16 @@
 //! Rotations of loadings, and whether correlations are worth factors: plain arrays in, plain arrays out.
 
 use covary::assess::Adequacy;
-use covary::data::counted_weight;
-use covary::evidence::Moments as Evidence;
 use covary::linalg::Mat;
 use covary::rotate::{Method, Rotate};
-use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use numpy::PyReadonlyArray2;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::door::{Manner, now, run};
-use crate::fit::Seen;
 use crate::model::to_mat;
-use crate::output::{matrix, vector};
+use crate::output::{matrix, to_python, vector};
 
 /// A rotation to be made.
 #[pyclass(frozen, skip_from_py_object, module = "covary._covary")]
@@ -133,48 +130,26 @@ fn method_of(
     }
 }
 
-/// As if rows had this covariance (p, p) and mean.
-#[pyfunction]
-#[pyo3(signature = (covariance, n_rows, mean=None))]
-pub(crate) fn seen_covariance(
-    py: Python<'_>,
-    covariance: PyReadonlyArray2<'_, f64>,
-    n_rows: usize,
-    mean: Option<PyReadonlyArray1<'_, f64>>,
-) -> PyResult<Seen> {
-    let mean = mean.map(|mean| mean.as_array().to_vec());
-    let covariance = to_mat(&covariance);
-    now(py, || Seen::of(Evidence::from_covariance(covariance.as_ref(), mean.as_deref(), n_rows)?))
-}
-
-/// Sampling adequacy, Bartlett's test and squared multiple correlations of a covariance (p, p) and the number of rows, when known, as JSON.
+/// Sampling adequacy, Bartlett's test and squared multiple correlations of a covariance (p, p) and the number of rows, when known.
 #[pyfunction]
 #[pyo3(signature = (covariance, n_rows=None, names=None))]
-pub(crate) fn adequacy(
-    py: Python<'_>,
+pub(crate) fn adequacy<'py>(
+    py: Python<'py>,
     covariance: PyReadonlyArray2<'_, f64>,
     n_rows: Option<f64>,
     names: Option<Vec<String>>,
-) -> PyResult<String> {
+) -> PyResult<Bound<'py, PyAny>> {
     judged(py, to_mat(&covariance), n_rows, names)
 }
 
-/// The same of complete rows that were seen.
-#[pyfunction]
-#[pyo3(signature = (seen, names=None))]
-pub(crate) fn adequacy_of_seen(py: Python<'_>, seen: &Seen, names: Option<Vec<String>>) -> PyResult<String> {
-    let moments = seen.moments();
-    judged(py, moments.covariance(), Some(counted_weight(moments.rows(), moments.weight())), names)
-}
-
-fn judged(
+pub(crate) fn judged(
     py: Python<'_>,
     covariance: Mat<f64>,
     n_rows: Option<f64>,
     names: Option<Vec<String>>,
-) -> PyResult<String> {
+) -> PyResult<Bound<'_, PyAny>> {
     let found = run(py, &Manner::default(), move |_| {
         Adequacy::of(covariance.as_ref(), n_rows).map_err(|error| error.named(names.as_deref()))
     })?;
-    serde_json::to_string(&found).map_err(|error| PyValueError::new_err(error.to_string()))
+    to_python(py, &found)
 }

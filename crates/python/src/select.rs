@@ -1,23 +1,23 @@
-//! How many components: options as Python gives them, forwarded to the core; the answer goes back as JSON.
+//! How many components: options as Python gives them, forwarded to the core; the answer goes back as a dict.
 
 use std::sync::Arc;
 
 use covary::Control;
 use covary::select::{Select, Selection};
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::door::{Manner, run};
 use crate::fit::loaded_bytes;
 use crate::input::{Held, Rows};
+use crate::output::to_python;
 use crate::threads::Threads;
 
-/// The table over the number of components, the choices and the recommendation, as JSON.
+/// The table over the number of components, the choices and the recommendation.
 #[pyfunction]
 #[pyo3(signature = (rows, *, max=None, folds=None, cells=false, seed=0, threads=None, progress=None))]
 #[allow(clippy::too_many_arguments, reason = "keywords of a Python call")]
-pub(crate) fn select(
-    py: Python<'_>,
+pub(crate) fn select<'py>(
+    py: Python<'py>,
     rows: &Rows,
     max: Option<usize>,
     folds: Option<usize>,
@@ -25,7 +25,7 @@ pub(crate) fn select(
     seed: u64,
     threads: Option<Threads>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<String> {
+) -> PyResult<Bound<'py, PyAny>> {
     let mut select = Select::new().cells(cells).seed(seed);
     if let Some(max) = max {
         select = select.max(max);
@@ -35,7 +35,7 @@ pub(crate) fn select(
     }
     let job = Job { held: Arc::clone(&rows.held), budget: rows.budget, select };
     let found = run(py, &Manner { threads, progress }, move |control| job.look(control))?;
-    serde_json::to_string(&found).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    to_python(py, &found)
 }
 
 struct Job {

@@ -93,7 +93,7 @@ impl Rotate {
 }
 
 /// With Kaiser's normalisation or without, or as is usual for the method.
-pub(super) fn kaiser(rotate: rotate::Rotate, on: bool, off: bool) -> rotate::Rotate {
+pub(crate) fn kaiser(rotate: rotate::Rotate, on: bool, off: bool) -> rotate::Rotate {
     if on || off { rotate.kaiser(on) } else { rotate }
 }
 

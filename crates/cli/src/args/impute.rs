@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 
+use covary::{Request, Run};
 use covary_io::Budget;
 
-use super::{Fit, Question, Wanted, options, set_threads};
+use super::{Fit, Question, options, set_threads};
 use crate::console::Console;
 use crate::exit::{Failure, Result};
 use crate::flags;
+use crate::kinds::{self, Wanted};
 
 /// What `impute` works with.
 pub(crate) enum Impute {
@@ -84,21 +86,27 @@ fn holdout(flags: flags::Impute, model: Option<PathBuf>, data: PathBuf, share: f
     }
     set_threads(flags.running.threads);
     let budget = Budget::new(flags.memory);
-    let (wanted, components_because) = Wanted::of_holdout(flags.model, flags.components)?;
+    let (family, components_because) = kinds::family(&Wanted {
+        kind: flags.model,
+        components: flags.components,
+        start: None,
+        solver: flags::Solver::Auto,
+        method: None,
+        factor: None,
+        seed: flags.seed,
+    })?;
+    let run = Run { seed: flags.seed, ..Run::default() };
     let fit = Fit {
         data,
         options: options(flags.columns, None, budget),
         triples: flags.triples,
         drop_empty: true,
         matrix: None,
-        wanted,
+        request: Request::of(family).run(run).scale(flags.scaling.scale()),
+        start: None,
         components_because,
-        choose: super::chooses(flags.model, flags.components),
         output: None,
         budget,
-        seed: flags.seed,
-        tolerance: None,
-        max_iterations: None,
         json: flags.json,
         console: Console::or_json(flags.running.quiet, flags.json),
     };

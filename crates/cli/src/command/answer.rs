@@ -185,8 +185,3 @@ pub(super) fn check_names(schema: &Schema, names: &[String]) -> Result<()> {
         ))),
     }
 }
-
-/// z1, z2, … with an ending.
-pub(super) fn latent_names(q: usize, ending: &str) -> Vec<String> {
-    (1..=q).map(|j| format!("z{j}{ending}")).collect()
-}

@@ -2,10 +2,9 @@
 
 use covary::Control;
 use covary::data::{RowSource, RowStream};
-use covary::estimator::most_factors;
 use covary::select::{MOST_FEATURES, Select, Selection};
 
-use crate::args::{Fit, Reading, Wanted};
+use crate::args::Reading;
 use crate::exit::{Failure, Result};
 use crate::interrupt;
 use crate::phrase::count;
@@ -18,15 +17,25 @@ pub(super) fn of_rows(
     rows: &dyn RowSource,
     in_memory: usize,
 ) -> Result<covary::Result<Selection>> {
+    let select = within(reading, select, rows, in_memory)?;
+    Ok(watched(reading, rows.n_rows(), |control| select.run_with(rows, control)))
+}
+
+/// The same options within the memory limit.
+pub(super) fn within(
+    reading: &Reading<'_>,
+    select: &Select,
+    rows: &dyn RowSource,
+    in_memory: usize,
+) -> Result<Select> {
     let (p, budget) = (rows.n_features(), reading.budget);
     let select = select.clone().memory(budget.solver(in_memory));
     if rows.observed_only() {
-        return Ok(watched(reading, rows.n_rows(), |control| select.run_with(rows, control)));
+        return Ok(select);
     }
     check_memory(reading, select.row_folds(), p)?;
     let threads = budget.threads(rayon::current_num_threads(), p, select.row_folds());
-    let select = select.threads(threads);
-    Ok(watched(reading, rows.n_rows(), |control| select.run_with(rows, control)))
+    Ok(select.threads(threads))
 }
 
 /// The same for rows that pass once.
@@ -61,23 +70,4 @@ fn watched<T>(
     let found = look(&Control::new().observer(&observer).cancel(interrupt::flag()));
     interrupt::worth_saving(false);
     found
-}
-
-/// The arguments of a fit with the number of components that its model should have.
-pub(super) fn settled(args: &Fit, selection: &Selection) -> Result<Fit> {
-    let Wanted::Fa(_) = args.wanted else {
-        return Ok(args.chosen(selection.recommended, format!("chosen by {}", selection.reason)));
-    };
-    let Some(choice) = selection.choice("parallel") else {
-        return Err(Failure::usage(
-            "-q auto finds the number of factors by parallel analysis, which needs complete rows; give a number, such as -q 3",
-        ));
-    };
-    let factors = choice.components.clamp(1, most_factors(selection.features).max(1));
-    let because = match choice.components {
-        0 => "no factor is above noise by parallel analysis, but a model needs one".into(),
-        n if n > factors => format!("as many of {n} by parallel analysis as degrees of freedom allow"),
-        _ => format!("chosen by parallel analysis: {}", choice.reason),
-    };
-    Ok(args.chosen(factors, because))
 }

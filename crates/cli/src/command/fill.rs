@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use covary::data::Chunk;
 use covary::linalg::Mat;
-use covary::model::LinearGaussian;
+use covary::model::Fill;
 use covary_io::arrow_array::{ArrayRef, Int64Array};
 use covary_io::arrow_schema::DataType;
 use covary_io::{Batch, CarriedBecause, CarriedColumn, Carry, Grid, Reader};
@@ -22,23 +22,22 @@ pub(super) fn run(mut args: Question, filling: Filling) -> Result<Code> {
     let saved = read_model(&args.model)?;
     args.options.carry = Carry::Others;
     let reader = open_rows(&mut args, &saved)?;
-    let model = saved.model.gaussian()?;
+    let model = saved.model.imputer()?;
     let mut names = saved.features.clone();
     match filling {
         Filling::Means => write(&args, Input::Rows(reader), &names, |chunk| model.impute(chunk))?,
         Filling::MeansAndDeviations => {
             names.extend(saved.features.iter().map(|name| format!("{name}_std")));
-            write(&args, Input::Rows(reader), &names, |chunk| with_deviations(&model, chunk))?;
+            write(&args, Input::Rows(reader), &names, |chunk| with_deviations(model, chunk))?;
         }
-        Filling::Draws { count, seed } => draws(&args, reader, &model, &names, count, seed)?,
+        Filling::Draws { count, seed } => draws(&args, reader, model, &names, count, seed)?,
     }
     Ok(Code::Done)
 }
 
 /// Filled cells beside their standard deviations (n × 2p).
-fn with_deviations(model: &LinearGaussian, chunk: &Chunk<'_>) -> covary::Result<Mat<f64>> {
-    let p = model.n_features();
-    let imputed = model.impute_with_std(chunk)?;
+fn with_deviations(model: &dyn Fill, chunk: &Chunk<'_>) -> covary::Result<Mat<f64>> {
+    let (p, imputed) = (chunk.ncols(), model.impute_with_std(chunk)?);
     let cell = |i: usize, j: usize| if j < p { imputed.cells[(i, j)] } else { imputed.std[(i, j - p)] };
     Ok(Mat::from_fn(chunk.nrows(), 2 * p, cell))
 }
@@ -47,7 +46,7 @@ fn with_deviations(model: &LinearGaussian, chunk: &Chunk<'_>) -> covary::Result<
 fn draws(
     args: &Question,
     reader: Reader,
-    model: &LinearGaussian,
+    model: &dyn Fill,
     names: &[String],
     count: usize,
     seed: u64,

@@ -2,20 +2,17 @@
 
 use std::time::Instant;
 
-use covary::data::RowSource;
-use covary::error::Cell;
-use covary::estimator::{Request, choose};
-use covary::evidence::{Moments, gather_stream};
+use covary::data::{RowSource, RowStream};
+use covary::evidence::Moments;
 use covary::persist::SavedModel;
 use covary::select::Select;
-use covary::{Components, Control, Error, Solver};
+use covary::{Components, Control, Error, Run};
 use covary_io::{CarriedBecause, LeftOutBecause, Matrix, NewFile, Schema, Stream, shown, square_matrix};
 use serde::Serialize;
 
 use super::choose;
 use crate::args::{Fit, Start};
 use crate::console::print;
-use crate::estimator::Estimator;
 use crate::exit::{Code, Failure, Result};
 use crate::files::read_moments;
 use crate::interrupt;
@@ -29,11 +26,11 @@ use crate::summary::{Facts, json};
 pub(crate) fn run(args: &Fit) -> Result<Code> {
     let started = Instant::now();
     let target = args.output.as_ref().map(NewFile::create).transpose()?;
-    let Fitted { args, saved, schema } = &fit(args)?;
+    let (saved, schema) = fit(args)?;
     if let Some(target) = target {
         target.write(&saved.to_bytes()?)?;
     }
-    tell(args, saved, schema.as_ref(), started.elapsed().as_secs_f64())?;
+    tell(args, &saved, schema.as_ref(), started.elapsed().as_secs_f64())?;
     let at_rest = saved.report.rotation.as_ref().is_none_or(|rotation| rotation.converged);
     Ok(match (saved.report.converged() && at_rest, interrupt::requested()) {
         (true, _) => Code::Done,
@@ -42,43 +39,28 @@ pub(crate) fn run(args: &Fit) -> Result<Code> {
     })
 }
 
-/// What came out, by which arguments after all choices, and what the file of rows was if there was one.
-struct Fitted {
-    args: Fit,
-    saved: SavedModel,
-    schema: Option<Schema>,
-}
-
-fn fit(args: &Fit) -> Result<Fitted> {
+/// The model, and what the file of rows was if there was one.
+fn fit(args: &Fit) -> Result<(SavedModel, Option<Schema>)> {
     if args.of_moments() {
         let part = read_moments(&args.data)?;
-        return fit_moments(args, &part.evidence, &part.features);
+        return Ok((fit_moments(args, &part.evidence, &part.features)?, None));
     }
     if let Some(rows) = args.matrix {
-        return fit_matrix(args, rows);
+        return Ok((fit_matrix(args, rows)?, None));
     }
-    let source = Source::open(&args.reading(), args.wanted.start().map(Start::features))?;
+    let source = Source::open(&args.reading(), args.start.as_ref().map(Start::features))?;
     notice::carried(args.console, &source.schema);
     fit_source(args, source)
 }
 
-fn fit_moments(args: &Fit, moments: &Moments, features: &[String]) -> Result<Fitted> {
-    let about = about_features(&args.data, features);
-    let args = match args.choose {
-        true => choose::settled(args, &chooser(args).run_moments(moments).map_err(&about)?)?,
-        false => args.clone(),
-    };
-    let saved = Estimator::new(&args).fit_moments(moments, features).map_err(about)?;
-    Ok(Fitted { args, saved, schema: None })
-}
-
-/// What chooses the number of components.
-fn chooser(args: &Fit) -> Select {
-    Select::new().seed(args.seed)
+fn fit_moments(args: &Fit, moments: &Moments, features: &[String]) -> Result<SavedModel> {
+    let fitted = watched(args, 0, |control| args.request.fit(moments, control));
+    let saved = fitted.and_then(|fit| SavedModel::new(fit, Some(features.to_vec())));
+    saved.map_err(about_features(&args.data, features))
 }
 
 /// Covariances or correlations as if so many rows had them.
-fn fit_matrix(args: &Fit, rows: usize) -> Result<Fitted> {
+fn fit_matrix(args: &Fit, rows: usize) -> Result<SavedModel> {
     let matrix = square_matrix(&args.data, &args.options)?;
     notice::header(args.console, &args.data, matrix.header_guess.as_ref(), true);
     check_matrix(&matrix)?;
@@ -109,95 +91,101 @@ fn check_matrix(matrix: &Matrix) -> Result<()> {
     }
 }
 
+/// Why there is no model: the core's reason, or one that is told already.
+pub(super) enum Trouble {
+    Core(Error),
+    Told(Failure),
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        Self::Core(error)
+    }
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        Self::Told(failure)
+    }
+}
+
+impl Trouble {
+    /// In the words of the command.
+    pub(super) fn in_words(self, args: &Fit, schema: &Schema) -> Failure {
+        match self {
+            Self::Told(failure) => failure,
+            // All components are more than can be found of very many features: then a number helps.
+            Self::Core(error @ Error::Solver { .. })
+                if args.request.family().components() == Components::All =>
+            {
+                Failure::usage(format!("{error}: the most that may be kept, with -q, such as -q 20"))
+            }
+            Self::Core(error) => about_rows(schema)(error),
+        }
+    }
+}
+
 /// Fits the rows, without the features that were never observed if that is allowed.
-fn fit_source(args: &Fit, mut source: Source) -> Result<Fitted> {
-    let fitted = match try_fit(args, &mut source)? {
-        Err(Error::NeverObserved { features }) if args.drop_empty => {
+fn fit_source(args: &Fit, mut source: Source) -> Result<(SavedModel, Option<Schema>)> {
+    let fitted = match try_fit(args, &mut source) {
+        Err(Trouble::Core(Error::NeverObserved { features })) if args.drop_empty => {
             let empty: Vec<usize> = features.into_iter().map(|(j, _)| j).collect();
             source = source.without(&args.reading(), &empty)?;
-            try_fit(args, &mut source)?
+            try_fit(args, &mut source)
         }
         fitted => fitted,
     };
-    let (args, saved) = fitted.map_err(with_a_number(args, about_rows(&source.schema)))?;
-    Ok(Fitted { args, saved, schema: Some(source.schema) })
+    match fitted {
+        Ok(saved) => Ok((saved, Some(source.schema))),
+        Err(trouble) => Err(trouble.in_words(args, &source.schema)),
+    }
 }
 
-/// What the core says to rows that it may be asked about.
-fn try_fit(args: &Fit, source: &mut Source) -> Result<covary::Result<(Fit, SavedModel)>> {
+fn try_fit(args: &Fit, source: &mut Source) -> Result<SavedModel, Trouble> {
     if let Rows::Stream(stream) = &mut source.rows {
         return fit_stream(args, &source.schema, stream);
     }
-    match source.again() {
-        Some(rows) => {
-            let args = match settled(args, source, rows)? {
-                Ok(args) => args,
-                Err(error) => return Ok(Err(error)),
-            };
-            check_memory(&args, rows, args.budget.solver(source.in_memory()))?;
-            Ok(fit_rows(&args, source, rows).map(|saved| (args, saved)))
-        }
-        None => Ok(Err(Error::NoRows)),
-    }
-}
-
-/// The arguments with a number of components that was chosen for the rows, if one was to be chosen.
-pub(super) fn settled(args: &Fit, source: &Source, rows: &dyn RowSource) -> Result<covary::Result<Fit>> {
-    if !args.choose {
-        return Ok(Ok(args.clone()));
-    }
-    match choose::of_rows(&args.reading(), &chooser(args), rows, source.in_memory())? {
-        Ok(selection) => choose::settled(args, &selection).map(Ok),
-        Err(error) => Ok(Err(error)),
-    }
+    let Some(rows) = source.again() else { return Err(Error::NoRows.into()) };
+    fit_rows(args, source, rows)
 }
 
 /// Fits rows that can be read more than once: those of a source, or a part of them.
-pub(super) fn fit_rows(args: &Fit, source: &Source, rows: &dyn RowSource) -> covary::Result<SavedModel> {
-    let mut estimator = Estimator::new(args).memory(args.budget.solver(source.in_memory()));
-    if let Rows::Grid(_) = source.rows {
-        estimator =
-            estimator.threads(args.budget.threads(rayon::current_num_threads(), rows.n_features(), 1));
+pub(super) fn fit_rows(args: &Fit, source: &Source, rows: &dyn RowSource) -> Result<SavedModel, Trouble> {
+    let (in_memory, p) = (source.in_memory(), rows.n_features());
+    let apart = matches!(source.rows, Rows::Grid(_));
+    let threads = apart.then(|| args.budget.threads(rayon::current_num_threads(), p, 1));
+    let run = Run { memory: Some(args.budget.solver(in_memory)), threads, ..args.request.how() };
+    let mut request = args.request.clone().run(run);
+    if request.chooses() {
+        let select = Select::new().seed(run.seed);
+        request = request.select(choose::within(&args.reading(), &select, rows, in_memory)?);
     }
-    let features = &source.schema.features;
-    watched(args, rows.n_rows().unwrap_or(0), |control| estimator.fit_with(rows, features, control))
+    let fit = watched(args, rows.n_rows().unwrap_or(0), |control| request.fit(rows, control))?;
+    Ok(SavedModel::new(fit, Some(source.schema.features.clone()))?)
 }
 
 /// Rows that pass once: their moments are all that can be had.
-fn fit_stream(args: &Fit, schema: &Schema, stream: &mut Stream) -> Result<covary::Result<(Fit, SavedModel)>> {
+fn fit_stream(args: &Fit, schema: &Schema, stream: &mut Stream) -> Result<SavedModel, Trouble> {
     let p = schema.features.len();
     let file = file_name(&args.data);
-    let solver = args.wanted.axes().map_or(Solver::Auto, |axes| axes.solver);
-    if !matches!(solver, Solver::Auto | Solver::Eigen) {
-        return Err(Failure::usage(format!(
-            "the {} solver reads the rows more than once, but {file} passes only once and does not fit in the memory limit; raise --memory, give a plain file, or use --solver eigen",
-            solver.name()
-        )));
-    }
     if let Some(needed) = args.budget.too_many_for_moments(p, 1) {
-        return Err(Failure::usage(format!(
+        return Err(Trouble::Told(Failure::usage(format!(
             "{file} passes only once, and the covariance of its {p} features needs about {} MiB; raise --memory, or give a plain file and a number of components",
             needed >> 20
-        )));
+        ))));
     }
-    let moments = watched(args, 0, |control| gather_stream(stream, || Moments::empty(p), control));
-    let moments = match moments {
-        Err(Error::Hole { cell, .. }) => return Err(holes_in_stream(schema, &cell)),
-        Err(error) => return Ok(Err(error)),
-        Ok(moments) => moments,
-    };
-    let Fitted { args, mut saved, .. } = fit_moments(args, &moments, &schema.features)?;
-    saved.report.passes = 1;
-    saved.report.plan.reason = format!("the rows pass once: one pass gives the {p} × {p} covariance");
-    Ok(Ok((args, saved)))
-}
-
-/// Rows with holes are read again and again.
-fn holes_in_stream(schema: &Schema, cell: &Cell) -> Failure {
-    Failure::usage(format!(
-        "{}: the cell is empty, and rows with holes are read more than once, but these pass only once and do not fit in the memory limit; raise --memory, or give a plain file",
-        place(&file_name(&schema.path), cell, &schema.features)
-    ))
+    let data: &mut dyn RowStream = stream;
+    match watched(args, 0, |control| args.request.fit(data, control)) {
+        Ok(fit) => Ok(SavedModel::new(fit, Some(schema.features.clone()))?),
+        Err(Error::Hole { cell, .. }) => Err(Trouble::Told(Failure::usage(format!(
+            "{}: the cell is empty, and rows with missing values are read more than once, but these pass only once and do not fit in the memory limit; raise --memory, or give a plain file",
+            place(&file_name(&schema.path), &cell, &schema.features)
+        )))),
+        Err(Error::Solver { solver, .. }) => Err(Trouble::Told(Failure::usage(format!(
+            "the {solver} solver reads the rows more than once, but {file} passes only once and does not fit in the memory limit; raise --memory, give a plain file, or use --solver eigen"
+        )))),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Runs a fit under the eyes of whoever watches, until Ctrl-C.
@@ -209,38 +197,6 @@ fn watched<T>(
     let progress = Progress::new(args.console, "fitting", Some(rows).filter(|n| *n > 0));
     let observer = |event| progress.follow(event);
     fit(&Control::new().observer(&observer).cancel(interrupt::flag()))
-}
-
-/// A solver that somebody asked for must keep to the limit too; factor analysis sees to that itself.
-fn check_memory(args: &Fit, source: &dyn RowSource, memory: usize) -> Result<()> {
-    let Some(axes) = args.wanted.axes() else { return Ok(()) };
-    let request = Request {
-        rows: source.n_rows(),
-        features: source.n_features(),
-        in_memory: source.as_table().is_some(),
-        components: axes.components,
-        memory,
-    };
-    let plan = choose(axes.solver, &request).map_err(with_a_number(args, Failure::from))?;
-    match plan.memory <= memory {
-        true => Ok(()),
-        false => Err(Failure::usage(format!(
-            "the {} solver would hold about {} MiB here, more than the memory limit leaves; raise --memory or let --solver auto choose",
-            plan.solver.name(),
-            plan.memory >> 20
-        ))),
-    }
-}
-
-/// All components are more than can be found of very many features: then a number helps.
-fn with_a_number(args: &Fit, otherwise: impl Fn(Error) -> Failure) -> impl Fn(Error) -> Failure {
-    let all = args.wanted.axes().is_some_and(|axes| axes.components == Components::All);
-    move |error| match error {
-        Error::Solver { .. } if all => {
-            Failure::usage(format!("{error}: the most that may be kept, with -q, such as -q 20"))
-        }
-        error => otherwise(error),
-    }
 }
 
 #[derive(Serialize)]
@@ -266,7 +222,7 @@ fn tell(args: &Fit, saved: &SavedModel, schema: Option<&Schema>, seconds: f64) -
         data: args.data.display().to_string(),
         model_file: args.output.as_ref().map(|path| path.display().to_string()),
         facts: Facts::new(saved)?,
-        components_because: &args.components_because,
+        components_because: saved.report.choice.as_deref().unwrap_or(&args.components_because),
         carried: schema.map(carried).unwrap_or_default(),
         left_out: schema.map(left_out).unwrap_or_default(),
         seconds,

@@ -4,12 +4,12 @@ use std::time::Instant;
 
 use covary::Control;
 use covary::data::RowSource;
-use covary::model::Model;
+use covary::model::AnyModel;
 use covary::select::{Exam, Hiding, Marks};
 use serde::Serialize;
 
 use super::answer::check_features;
-use super::fit::{fit_rows, settled};
+use super::fit::fit_rows;
 use crate::args::Holdout;
 use crate::console::print;
 use crate::exit::{Code, Failure, Result};
@@ -32,7 +32,7 @@ pub(super) fn run(args: &Holdout) -> Result<Code> {
         None => fit(args, &source, &exam)?,
     };
     interrupt::worth_saving(false);
-    let marks = exam.mark(&*judged.model.gaussian()?).map_err(&about)?;
+    let marks = exam.mark(judged.model.imputer()?).map_err(&about)?;
     if marks.cells == 0 {
         return Err(Failure::data(format!(
             "{} has {}, and none of them could be hidden; give a larger share",
@@ -49,7 +49,7 @@ pub(super) fn run(args: &Holdout) -> Result<Code> {
 }
 
 /// The rows, what is hidden of them, and the model if one is given.
-fn prepare(args: &Holdout) -> Result<(Source, Hiding, Option<Model>)> {
+fn prepare(args: &Holdout) -> Result<(Source, Hiding, Option<AnyModel>)> {
     let saved = args.model.as_ref().map(|path| read_model(path)).transpose()?;
     let source = Source::open(&args.fit.reading(), saved.as_ref().map(ModelFeatures::from))?;
     if let Some(saved) = &saved {
@@ -82,15 +82,14 @@ fn again<'a>(args: &Holdout, source: &'a Source) -> Result<&'a dyn RowSource> {
 
 /// A model that is judged.
 struct Judged {
-    model: Model,
+    model: AnyModel,
     converged: bool,
 }
 
 /// Fits what is not hidden.
 fn fit(args: &Holdout, source: &Source, exam: &Exam<'_>) -> Result<Judged> {
-    let about = about_rows(&source.schema);
-    let settled = settled(&args.fit, source, exam.shown())?.map_err(&about)?;
-    let fitted = fit_rows(&settled, source, exam.shown()).map_err(about)?;
+    let fitted = fit_rows(&args.fit, source, exam.shown());
+    let fitted = fitted.map_err(|trouble| trouble.in_words(&args.fit, &source.schema))?;
     if interrupt::requested() {
         return Err(Failure::interrupted());
     }
@@ -121,7 +120,7 @@ impl Outcome {
         Self {
             data: args.fit.data.display().to_string(),
             model_file: args.model.as_ref().map(|path| path.display().to_string()),
-            model: judged.model.kind(),
+            model: judged.model.kind().name,
             components: judged.model.n_latent(),
             share: args.share,
             seed: args.seed,

@@ -3,13 +3,11 @@
 use covary::assess::PpcaEstimate;
 use covary::estimator::{ppca_estimate, standard_errors};
 use covary::evidence::Moments;
-use covary::linalg::Mat;
-use covary::model::Model;
+use covary::model::{Factors, LinearGaussian};
 use covary::persist::{SavedEvidence, SavedModel};
 use serde::Serialize;
 
 use crate::args::CUT;
-use crate::bayes::deviations;
 use crate::console::print;
 use crate::exit::{Code, Failure, Result};
 use crate::factors::rows;
@@ -51,8 +49,8 @@ impl<'a> Whole<'a> {
         Ok(Self {
             facts: facts(flags, saved)?,
             feature_names: &saved.features,
-            mean: saved.model.mean(),
-            loadings: rows(loadings(&saved.model).as_ref()),
+            mean: saved.model.with_loadings()?.mean(),
+            loadings: rows(saved.model.with_loadings()?.shown().as_ref()),
         })
     }
 }
@@ -63,7 +61,7 @@ fn facts(flags: &Inspect, saved: &SavedModel) -> Result<Facts> {
     match facts.factors.take() {
         Some(factors) => facts.factors = Some(factors.with_cut(flags.cut.unwrap_or(CUT))),
         None if flags.cut.is_some() => {
-            return Err(only("--cut is for models of factors", saved.model.kind()));
+            return Err(only("--cut is for models of factors", saved.model.kind().name));
         }
         None => (),
     }
@@ -76,35 +74,26 @@ fn facts(flags: &Inspect, saved: &SavedModel) -> Result<Facts> {
 /// Standard errors, where they can be told.
 fn add_errors(facts: &mut Facts, flags: &Inspect, saved: &SavedModel) -> Result<()> {
     let in_words = about_features(&flags.model, &saved.features);
-    match &saved.model {
-        Model::Fa(_) if flags.level.is_some() => return Err(only("--level is for ppca", "fa")),
-        Model::Fa(model) => {
-            let errors = standard_errors(model, &saved.report).map_err(in_words)?;
-            facts.factors = facts.factors.take().map(|factors| factors.with_errors(errors));
+    let model = &*saved.model;
+    if let Some(factors) = model.downcast_ref::<Factors>() {
+        if flags.level.is_some() {
+            return Err(only("--level is for ppca", model.kind().name));
         }
-        Model::Ppca(model) => {
-            let estimate = ppca_estimate(model, &saved.report).map_err(&in_words)?;
-            let intervals =
-                estimate.intervals(flags.level.unwrap_or(PpcaEstimate::LEVEL)).map_err(in_words)?;
-            facts.precision = Some(Precision { standard_errors: estimate.standard_errors(), intervals });
-        }
-        other => return Err(only("--errors is for ppca and fa", other.kind())),
+        let errors = standard_errors(factors, &saved.report).map_err(in_words)?;
+        facts.factors = facts.factors.take().map(|factors| factors.with_errors(errors));
+        return Ok(());
     }
+    let Some(gaussian) = model.downcast_ref::<LinearGaussian>() else {
+        return Err(only("--errors is for ppca and fa", model.kind().name));
+    };
+    let estimate = ppca_estimate(gaussian, &saved.report).map_err(&in_words)?;
+    let intervals = estimate.intervals(flags.level.unwrap_or(PpcaEstimate::LEVEL)).map_err(in_words)?;
+    facts.precision = Some(Precision { standard_errors: estimate.standard_errors(), intervals });
     Ok(())
 }
 
 fn only(what: &str, kind: &str) -> Failure {
     Failure::usage(format!("{what}, and this file holds {kind}"))
-}
-
-/// What stands for the loadings: W of PPCA and its mean of Bayesian PCA, the directions of PCA, the pattern of factors (p × q).
-fn loadings(model: &Model) -> &Mat<f64> {
-    match model {
-        Model::Ppca(m) => m.loadings(),
-        Model::Pca(m) => m.components(),
-        Model::Fa(m) => m.pattern(),
-        Model::Bpca(m) => m.gaussian().loadings(),
-    }
 }
 
 fn model_text(flags: &Inspect, saved: &SavedModel) -> Result<String> {
@@ -117,14 +106,16 @@ fn model_text(flags: &Inspect, saved: &SavedModel) -> Result<String> {
         return Ok(text);
     }
     let errors = facts.precision.as_ref();
-    let means = errors.map(|precision| format!("\n{}", means_text(saved, precision)));
-    Ok(format!("{text}\n{}{}", loadings_text(saved, errors), means.unwrap_or_default()))
+    let means = errors.map(|precision| Ok::<_, Failure>(format!("\n{}", means_text(saved, precision)?)));
+    let means = means.transpose()?;
+    Ok(format!("{text}\n{}{}", loadings_text(saved, errors)?, means.unwrap_or_default()))
 }
 
 /// For each component the features that weigh most in it, with their loadings and, where they are known, their deviations.
-fn loadings_text(saved: &SavedModel, errors: Option<&Precision>) -> String {
-    let w = loadings(&saved.model);
-    let (errors, heading) = match (errors, deviations(&saved.model)) {
+fn loadings_text(saved: &SavedModel, errors: Option<&Precision>) -> Result<String> {
+    let loadings = saved.model.with_loadings()?;
+    let w = loadings.shown();
+    let (errors, heading) = match (errors, loadings.deviations()) {
         (Some(p), _) => (Some(&p.standard_errors.loadings), "largest loadings (standard error)"),
         (None, Some(known)) => (Some(known), "largest loadings (standard deviation)"),
         (None, None) => (None, "largest loadings"),
@@ -143,20 +134,21 @@ fn loadings_text(saved: &SavedModel, errors: Option<&Precision>) -> String {
             if undetermined { "; not determined: another direction has this variance" } else { "" };
         [format!("z{}", j + 1), largest.join(", ") + direction]
     });
-    columns(&["component", heading], rows.collect::<Vec<_>>())
+    Ok(columns(&["component", heading], rows.collect::<Vec<_>>()))
 }
 
 /// The mean of each feature with its standard error and interval.
-fn means_text(saved: &SavedModel, precision: &Precision) -> String {
+fn means_text(saved: &SavedModel, precision: &Precision) -> Result<String> {
+    let mean = saved.model.with_loadings()?.mean();
     let Precision { standard_errors: errors, intervals } = precision;
     let row = |j: usize| {
         let (low, high) = intervals.mean[j];
-        let numbers = [saved.model.mean()[j], errors.mean[j], low, high].map(number);
+        let numbers = [mean[j], errors.mean[j], low, high].map(number);
         numbers.into_iter().chain([saved.features[j].clone()])
     };
     let interval = format!("{} from", level(intervals.level));
     let header = ["mean", "standard error", &interval, "to", "feature"];
-    listed(&header, saved.features.len(), row)
+    Ok(listed(&header, saved.features.len(), row))
 }
 
 /// A line for each of so many features, as far as they are listed.

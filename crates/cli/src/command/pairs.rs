@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use covary::data::Observed;
+use covary::data::{Observed, RowSource};
 use covary::linalg::Mat;
-use covary::model::LinearGaussian;
+use covary::model::Fill;
 use covary_io::{PairBatch, pairs};
 
 use super::answer::{check_names, read_triples, start};
@@ -32,13 +32,13 @@ pub(super) fn run(args: &Question, file: &Path, std: bool) -> Result<Code> {
     let names = if std { vec!["prediction".into(), "std".into()] } else { vec!["prediction".into()] };
     check_names(&schema, &names)?;
     let mut writer = start(args, &schema.carried, &names)?;
-    let model = saved.model.gaussian()?;
-    let oracle = Oracle::new(&model, &data.cells)?;
+    let model = saved.model.imputer()?;
+    let predictions = Predictions::new(model, &data.cells)?;
     let progress = Progress::new(args.console, "pairs", schema.n_rows);
     let (mut strangers, mut all) = (0, 0);
     for batch in asked {
         let batch = batch?;
-        let numbers = oracle.predict(&batch, std).map_err(about_rows(&schema))?;
+        let numbers = predictions.predict(&batch, std).map_err(about_rows(&schema))?;
         writer.write(&batch.carried, numbers.as_ref())?;
         progress.add(numbers.nrows());
         all += batch.rows.len();
@@ -59,17 +59,17 @@ pub(super) fn run(args: &Question, file: &Path, std: bool) -> Result<Code> {
     Ok(Code::Done)
 }
 
-/// Who is asked about cells.
-struct Oracle<'a> {
-    model: &'a LinearGaussian,
+/// What predicts cells.
+struct Predictions<'a> {
+    model: &'a dyn Fill,
     cells: &'a Observed<'static>,
     /// A row without cells, for everybody who is not in the data.
     nobody: Observed<'static>,
 }
 
-impl<'a> Oracle<'a> {
-    fn new(model: &'a LinearGaussian, cells: &'a Observed<'static>) -> covary::Result<Self> {
-        let nobody = Observed::from_triples(1, model.n_features(), [])?;
+impl<'a> Predictions<'a> {
+    fn new(model: &'a dyn Fill, cells: &'a Observed<'static>) -> covary::Result<Self> {
+        let nobody = Observed::from_triples(1, cells.n_features(), [])?;
         Ok(Self { model, cells, nobody })
     }
 

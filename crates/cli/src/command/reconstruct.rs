@@ -10,6 +10,7 @@ use crate::exit::{Code, Result};
 pub(super) fn run(mut args: Question, posterior: bool) -> Result<Code> {
     let (saved, reader) = prepare(&mut args)?;
     let kind = if posterior { Reconstruction::Posterior } else { Reconstruction::Orthogonal };
-    write(&args, reader, &saved.features, |chunk| saved.model.reconstruct(chunk, kind))?;
+    let decoder = saved.model.decoder()?;
+    write(&args, reader, &saved.features, |chunk| decoder.reconstruct(chunk, kind))?;
     Ok(Code::Done)
 }

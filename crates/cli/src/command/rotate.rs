@@ -1,10 +1,11 @@
 //! `covary rotate`: the loadings of a model turned so that they can be read.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use covary::estimator::{Report, turned};
 use covary::linalg::Mat;
-use covary::model::{Factors, Model, Noise};
+use covary::model::{AnyModel, Factors, Noise};
 use covary::persist::SavedModel;
 use covary_io::{ReadOptions, matrix};
 use serde::Serialize;
@@ -35,10 +36,7 @@ pub(super) fn run(args: &Rotate) -> Result<Code> {
 
 /// The model with its loadings turned, and the report that says how.
 fn rotated(args: &Rotate, saved: SavedModel) -> Result<SavedModel> {
-    let factors = match saved.model {
-        Model::Fa(factors) => factors,
-        other => Factors::new(other.gaussian()?.into_owned()),
-    };
+    let factors = saved.model.with_loadings()?.factors();
     let method = match &args.towards {
         Towards::Nothing => None,
         Towards::Simple(method) => Some(method.clone()),
@@ -55,15 +53,15 @@ fn rotated(args: &Rotate, saved: SavedModel) -> Result<SavedModel> {
             (factors, Some(report))
         }
     };
-    let given = SavedModel::given(unwrapped(factors), Some(saved.features))?;
+    let given = SavedModel::of_numbers(unwrapped(factors), Some(saved.features))?;
     Ok(SavedModel { report: Report { rotation, ..saved.report }, ..given })
 }
 
 /// Loadings of equal noise that are not turned are those of PPCA.
-fn unwrapped(factors: Factors) -> Model {
+fn unwrapped(factors: Factors) -> AnyModel {
     match (factors.turn(), factors.gaussian().noise()) {
-        (None, Noise::Isotropic(_)) => factors.gaussian().clone().into(),
-        _ => factors.into(),
+        (None, Noise::Isotropic(_)) => Arc::new(factors.gaussian().clone()),
+        _ => Arc::new(factors),
     }
 }
 
@@ -110,14 +108,9 @@ struct Told<'a> {
 
 fn tell(args: &Rotate, saved: &SavedModel) -> Result<()> {
     // Also where a rotation was undone.
-    let shown = match &saved.model {
-        Model::Fa(_) => saved.clone(),
-        other => {
-            let factors = Factors::new(other.gaussian()?.into_owned());
-            SavedModel { model: factors.into(), ..saved.clone() }
-        }
-    };
-    let (Model::Fa(model), Some(facts)) = (&shown.model, FactorFacts::new(&shown)) else { return Ok(()) };
+    let model = saved.model.with_loadings()?.factors();
+    let shown = SavedModel { model: Arc::new(model.clone()), ..saved.clone() };
+    let Some(facts) = FactorFacts::new(&shown) else { return Ok(()) };
     let facts = facts.with_cut(args.cut);
     if args.json {
         return print(&json(&Told {

@@ -19,10 +19,10 @@ pub(super) fn run(flags: Sample) -> Result<Code> {
     set_threads(flags.running.threads);
     let output = output(flags.output)?;
     let saved = read_model(&flags.model)?;
-    let model = saved.model.gaussian()?;
+    let model = saved.model.density()?;
     let mut writer = Output::create(&output, &[&flags.model], &[], &saved.features)?;
     let progress = Progress::new(Console::new(flags.running.quiet), "drawing", Some(flags.rows));
-    let piece = (PIECE / model.n_features()).max(1).next_multiple_of(BLOCK);
+    let piece = (PIECE / saved.model.n_features()).max(1).next_multiple_of(BLOCK);
     for start in (0..flags.rows).step_by(piece) {
         let rows = start..flags.rows.min(start.saturating_add(piece));
         progress.add(rows.len());

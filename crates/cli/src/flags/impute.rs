@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 use covary_io::TripleColumns;
 
-use super::{Columns, Kind, OUT_HELP, Running};
+use covary::Components;
+use covary::model::Kind;
+
+use super::{Columns, OUT_HELP, Running, Scaling};
 use crate::args;
 
 /// Fill the holes of a table, predict named cells, or say how well that goes
@@ -58,10 +61,12 @@ pub(crate) struct Impute {
     pub(crate) holdout: Option<f64>,
     /// Number of components of the model that is fitted for --holdout, as for covary fit
     #[arg(short = 'q', long = "components", value_name = "N|SHARE|auto", value_parser = args::components, allow_negative_numbers = true, requires = "holdout")]
-    pub(crate) components: Option<args::Asked>,
+    pub(crate) components: Option<Components>,
     /// Which model is fitted for --holdout
-    #[arg(long, value_name = "KIND", value_enum, default_value_t = Kind::Ppca, requires = "holdout")]
-    pub(crate) model: Kind,
+    #[arg(long, value_name = "KIND", value_parser = super::kinds(), default_value = "ppca", requires = "holdout")]
+    pub(crate) model: &'static Kind,
+    #[command(flatten)]
+    pub(crate) scaling: Scaling,
     /// Seed of the draws and of the choice of hidden cells
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub(crate) seed: u64,

@@ -185,7 +185,7 @@ impl dyn Model {
 }
 
 /// Rows → latent coordinates.
-pub trait Encode {
+pub trait Encode: Sync {
     /// A name for each coordinate: z1, z2, …
     fn coordinate_names(&self) -> Vec<String>;
 
@@ -197,7 +197,7 @@ pub trait Encode {
 }
 
 /// Rows → the distribution of their latent coordinates, whose mean is what [`Encode`] gives.
-pub trait LatentPosterior {
+pub trait LatentPosterior: Sync {
     /// Mean and covariance for each row.
     ///
     /// # Errors
@@ -206,7 +206,7 @@ pub trait LatentPosterior {
 }
 
 /// Latent coordinates → rows.
-pub trait Decode {
+pub trait Decode: Sync {
     /// Rows (n × p) of latent coordinates (n × q).
     ///
     /// # Errors
@@ -221,7 +221,7 @@ pub trait Decode {
 }
 
 /// A density of rows.
-pub trait Density {
+pub trait Density: Sync {
     /// Log density of the observed cells of each row.
     ///
     /// # Errors
@@ -275,7 +275,7 @@ pub trait Density {
 }
 
 /// Imputation.
-pub trait Fill {
+pub trait Fill: Sync {
     /// The rows with each missing cell replaced by its conditional mean (n × p).
     ///
     /// # Errors
@@ -308,7 +308,7 @@ pub trait Fill {
 }
 
 /// What rotations, biplots and tables of loadings read.
-pub trait Loadings {
+pub trait Loadings: Sync {
     /// μ (p).
     fn mean(&self) -> &[f64];
 
@@ -345,7 +345,7 @@ pub trait Loadings {
 }
 
 /// A model whose density is one linear-Gaussian model: densities and imputation follow from that.
-pub trait Gaussian {
+pub trait Gaussian: Sync {
     /// The density.
     fn gaussian(&self) -> &LinearGaussian;
 

@@ -12,6 +12,7 @@ use crate::linalg::{Cholesky, Mat, MatRef, column_norm, inverse, mirror_lower, p
 pub(super) static KIND: Kind = Kind {
     name: "fa",
     title: "factor analysis",
+    about: "a noise variance for each feature",
     components: "factors",
     capabilities: &Capability::ALL,
     read: |file| Ok(Arc::new(read(file)?)),

@@ -11,6 +11,8 @@ pub struct Kind {
     pub name: &'static str,
     /// As people say it.
     pub title: &'static str,
+    /// What it is, in one line.
+    pub about: &'static str,
     /// What its components are called.
     pub components: &'static str,
     /// What can be asked of it.

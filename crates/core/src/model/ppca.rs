@@ -12,6 +12,7 @@ use crate::linalg::{Mat, MatRef};
 pub(super) static KIND: Kind = Kind {
     name: "ppca",
     title: "probabilistic PCA",
+    about: "a density over rows, with noise",
     components: "components",
     capabilities: &Capability::ALL,
     read: |file| Ok(Arc::new(read(file)?)),

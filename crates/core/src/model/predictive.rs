@@ -14,6 +14,7 @@ use crate::linalg::{Mat, MatRef};
 pub(super) static KIND: Kind = Kind {
     name: "bpca",
     title: "Bayesian PCA",
+    about: "keeps the components that the data support, and knows how well it knows them",
     components: "components",
     capabilities: &Capability::ALL,
     read: |file| Ok(Arc::new(read(file)?)),

@@ -12,6 +12,7 @@ use crate::linalg::{Mat, MatRef, complete_basis, orthonormality_error};
 pub(super) static KIND: Kind = Kind {
     name: "pca",
     title: "classical PCA",
+    about: "an orthogonal projection",
     components: "components",
     // Its coordinates are projections, not means of a posterior.
     capabilities: &[

@@ -17,7 +17,7 @@ mod validation;
 
 pub use split::{HiddenCell, Hiding};
 pub use table::{Absent, Choice, Line, Selection};
-pub use validation::{Exam, Marks, Predicts};
+pub use validation::{Exam, Marks};
 
 use crate::algorithm::RedundantFeatures;
 use crate::control::Control;

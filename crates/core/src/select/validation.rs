@@ -3,37 +3,12 @@
 use std::f64::consts::TAU;
 
 use super::split::{HiddenCell, Hiding};
-use crate::data::{Chunk, Observed, RowSource, Rows, map_chunks};
+use crate::data::{Chunk, Observed, RowSource, map_chunks};
 use crate::error::Result;
-use crate::model::{Imputed, LinearGaussian, Predicted};
+use crate::model::Fill;
 
 /// Half the width of a 95 % interval, in standard deviations.
 const QUANTILE: f64 = 1.959_963_984_540_054;
-
-/// A model that predicts cells from the others of their rows.
-pub trait Predicts: Sync {
-    /// Rows with their holes filled, and the standard deviations of what was filled in.
-    ///
-    /// # Errors
-    /// When the rows do not go with the model.
-    fn fill(&self, rows: &Chunk<'_>) -> Result<Imputed>;
-
-    /// Named cells (row, feature) and their standard deviations.
-    ///
-    /// # Errors
-    /// When the rows do not go with the model, or a cell does not exist.
-    fn predict_cells(&self, rows: &Observed<'_>, cells: &[(usize, usize)]) -> Result<Predicted>;
-}
-
-impl Predicts for LinearGaussian {
-    fn fill(&self, rows: &Chunk<'_>) -> Result<Imputed> {
-        self.impute_with_std(Rows::Source(rows))
-    }
-
-    fn predict_cells(&self, rows: &Observed<'_>, cells: &[(usize, usize)]) -> Result<Predicted> {
-        self.predict(rows, cells)
-    }
-}
 
 /// Rows of which some cells are hidden: the others are there to be fitted, these to be predicted.
 pub struct Exam<'a>(Paper<'a>);
@@ -69,7 +44,7 @@ impl<'a> Exam<'a> {
     ///
     /// # Errors
     /// Those of the rows, and when the model is about other features.
-    pub fn mark(&self, model: &impl Predicts) -> Result<Marks> {
+    pub fn mark(&self, model: &dyn Fill) -> Result<Marks> {
         match &self.0 {
             Paper::Rows(Shown { source, hiding }) => {
                 let parts = map_chunks(*source, |chunk| mark_rows(chunk, hiding, model))?;
@@ -77,7 +52,7 @@ impl<'a> Exam<'a> {
             }
             Paper::Cells { shown, hidden, hiding } => {
                 let asked: Vec<(usize, usize)> = hidden.iter().map(|c| (c.row, c.feature)).collect();
-                let told = model.predict_cells(shown, &asked)?;
+                let told = model.predict(shown, &asked)?;
                 let mut marks = Marks::default();
                 for (k, cell) in hidden.iter().enumerate() {
                     let weight = shown.weights().map_or(1.0, |w| w[cell.row]);
@@ -89,9 +64,9 @@ impl<'a> Exam<'a> {
     }
 }
 
-fn mark_rows(chunk: &Chunk<'_>, hiding: &Hiding, model: &impl Predicts) -> Result<Marks> {
+fn mark_rows(chunk: &Chunk<'_>, hiding: &Hiding, model: &dyn Fill) -> Result<Marks> {
     let (shown, hidden) = hiding.part(chunk)?;
-    let told = model.fill(&shown)?;
+    let told = model.impute_with_std(&shown)?;
     let mut marks = Marks::default();
     for HiddenCell { row, feature, value } in hidden {
         let weight = chunk.weights().map_or(1.0, |w| w[row]);

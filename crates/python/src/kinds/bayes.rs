@@ -1,22 +1,29 @@
-//! Bayesian PCA: what is known of its parameters, as arrays.
+//! Bayesian PCA.
 
-use covary::model::{Model as AnyModel, Predictive, Uncertainty};
+use std::sync::Arc;
+
+use covary::estimator::Family;
+use covary::model::{Predictive, Uncertainty};
 use covary::persist::SavedModel;
+use covary::{BayesianPca, Components};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use super::Keywords;
+use super::axes::spectral;
 use crate::door::{caught, now};
 use crate::model::{Model, to_mat};
 use crate::output::{matrix, vector};
 
+pub(super) fn bpca(components: Components, keywords: &mut Keywords<'_>) -> PyResult<Arc<dyn Family>> {
+    let family = BayesianPca::of(spectral(components, keywords)?);
+    Ok(Arc::new(family.method(keywords.word("method")?.unwrap_or_default())))
+}
+
 /// Precisions (q,) and, where W and μ have a distribution, standard deviations: loadings_std (p, q), mean_std (p,).
-#[pyfunction]
-pub(crate) fn bayes_tables<'py>(py: Python<'py>, model: &Model) -> PyResult<Bound<'py, PyDict>> {
-    let AnyModel::Bpca(model) = &model.saved().model else {
-        return Err(PyValueError::new_err("a model of kind 'bpca' is needed"));
-    };
+pub(super) fn tables<'py>(py: Python<'py>, model: &Model) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let Some(model) = model.of_kind::<Predictive>() else { return Ok(None) };
     caught(|| {
         let dict = PyDict::new(py);
         dict.set_item("precisions", vector(py, model.precisions()))?;
@@ -24,15 +31,13 @@ pub(crate) fn bayes_tables<'py>(py: Python<'py>, model: &Model) -> PyResult<Boun
             dict.set_item("loadings_std", matrix(py, known.loadings.as_ref())?)?;
             dict.set_item("mean_std", vector(py, &known.mean))?;
         }
-        Ok(dict)
+        Ok(Some(dict))
     })
 }
 
 /// A model of given numbers: mean (p,), loadings (p, q), σ² and, when W and μ have a distribution, the deviations of both.
-#[pyfunction]
-#[pyo3(signature = (mean, loadings, noise_variance, known=None, names=None))]
 #[allow(clippy::type_complexity, reason = "a pair of arrays")]
-pub(crate) fn given_bayes(
+pub(crate) fn given(
     py: Python<'_>,
     mean: PyReadonlyArray1<'_, f64>,
     loadings: PyReadonlyArray2<'_, f64>,

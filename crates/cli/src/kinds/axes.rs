@@ -1,0 +1,67 @@
+//! Principal axes: probabilistic, classical and Bayesian PCA.
+
+use std::sync::Arc;
+
+use covary::estimator::{Family, FromSpectrum, Spectral};
+use covary::{BayesianPca, Components, Pca, Ppca, Solver};
+
+use super::{DEFAULT_SHARE, Wanted, share_because};
+use crate::exit::{Failure, Result};
+use crate::flags;
+
+pub(super) fn ppca(wanted: &Wanted<'_>) -> Result<(Arc<dyn Family>, String)> {
+    let (components, because) = components(wanted);
+    let family: Ppca = spectral(wanted, components)?;
+    Ok((Arc::new(family), because))
+}
+
+pub(super) fn pca(wanted: &Wanted<'_>) -> Result<(Arc<dyn Family>, String)> {
+    let (components, because) = components(wanted);
+    let family: Pca = spectral(wanted, components)?;
+    Ok((Arc::new(family), because))
+}
+
+/// Bayesian PCA chooses by itself from all that the data allow.
+pub(super) fn bpca(wanted: &Wanted<'_>) -> Result<(Arc<dyn Family>, String)> {
+    let (components, because) = match (wanted.components, wanted.start) {
+        (None | Some(Components::Auto), None) => (Components::All, "all that the data allow".into()),
+        _ => components(wanted),
+    };
+    let family = BayesianPca::of(spectral(wanted, components)?);
+    let family = wanted.method.map_or(family.clone(), |method| family.method(method.into()));
+    Ok((Arc::new(family), because))
+}
+
+fn spectral<M: FromSpectrum>(wanted: &Wanted<'_>, components: Components) -> Result<Spectral<M>> {
+    Ok(Spectral::new(components).solver(solver(wanted)?))
+}
+
+fn components(wanted: &Wanted<'_>) -> (Components, String) {
+    match (wanted.components, wanted.start) {
+        (Some(Components::Fraction(share)), _) => (Components::Fraction(share), share_because(share)),
+        (Some(Components::Auto), _) => (Components::Auto, "to be chosen".into()),
+        (Some(components), _) => (components, "asked for".into()),
+        (None, Some(start)) => (Components::Count(start), "as the model to start from has".into()),
+        (None, None) => {
+            let because = format!("{}, as nothing else was asked for with -q", share_because(DEFAULT_SHARE));
+            (Components::Fraction(DEFAULT_SHARE), because)
+        }
+    }
+}
+
+fn solver(wanted: &Wanted<'_>) -> Result<Solver> {
+    Ok(match wanted.solver {
+        flags::Solver::Auto => Solver::Auto,
+        flags::Solver::Eigen => Solver::Eigen,
+        flags::Solver::Svd => Solver::Svd,
+        flags::Solver::Dual => Solver::Dual,
+        flags::Solver::Krylov => Solver::Krylov,
+        flags::Solver::Em => Solver::Em,
+        flags::Solver::Newton => {
+            return Err(Failure::usage(format!(
+                "the newton solver is for factor analysis; {} has auto, eigen, svd, dual, krylov and em",
+                wanted.kind.name
+            )));
+        }
+    })
+}

@@ -1,0 +1,83 @@
+//! From flags to a family of models: one line for each kind, and one table of the flags that only some kinds have.
+
+mod axes;
+mod factors;
+
+use std::sync::Arc;
+
+use covary::Components;
+use covary::estimator::Family;
+use covary::model::Kind;
+use covary_io::shown;
+
+use crate::exit::{Failure, Result};
+use crate::flags;
+
+/// Share of the variance to explain when nobody asks for a number of components.
+const DEFAULT_SHARE: f64 = 0.9;
+
+/// What flags say about a family.
+pub(crate) struct Wanted<'a> {
+    pub(crate) kind: &'static Kind,
+    pub(crate) components: Option<Components>,
+    /// Number of components of the model to start from, if there is one.
+    pub(crate) start: Option<usize>,
+    pub(crate) solver: flags::Solver,
+    pub(crate) method: Option<flags::Method>,
+    pub(crate) factor: Option<&'a flags::Factor>,
+    pub(crate) seed: u64,
+}
+
+/// How flags become a family, and why it has so many components, in words.
+type Builder = fn(&Wanted<'_>) -> Result<(Arc<dyn Family>, String)>;
+
+/// Every kind that can be fitted.
+static BUILDERS: &[(&str, Builder)] =
+    &[("ppca", axes::ppca), ("pca", axes::pca), ("bpca", axes::bpca), ("fa", factors::fa)];
+
+/// The family that is wanted, and why it has so many components, in words.
+pub(crate) fn family(wanted: &Wanted<'_>) -> Result<(Arc<dyn Family>, String)> {
+    only_of_some_kinds(wanted)?;
+    let builder = BUILDERS.iter().find(|(name, _)| *name == wanted.kind.name);
+    builder.map_or_else(
+        || Err(Failure::usage(format!("{} cannot be fitted by this command", wanted.kind.title))),
+        |(_, build)| build(wanted),
+    )
+}
+
+/// A flag of another kind would mislead.
+fn only_of_some_kinds(wanted: &Wanted<'_>) -> Result<()> {
+    let factor = |used: fn(&flags::Factor) -> bool| wanted.factor.is_some_and(used);
+    // flag, whether it was given, the kinds that have it, what else to do
+    let table = [
+        (
+            "--rotate",
+            factor(|f| f.rotate.is_some()),
+            &["fa"][..],
+            ", or turn the components afterwards with covary rotate",
+        ),
+        ("--starts", factor(|f| f.starts.is_some()), &["fa"], ", or leave it out"),
+        ("--lower", factor(|f| f.lower.is_some()), &["fa"], ", or leave it out"),
+        ("--method", wanted.method.is_some(), &["bpca"], ", or leave it out"),
+        ("--start", wanted.start.is_some(), &["ppca", "pca", "bpca"], "; others start from the data"),
+    ];
+    let misused = |(_, used, kinds, _): &&(_, bool, &[&str], _)| *used && !kinds.contains(&wanted.kind.name);
+    match table.iter().find(misused) {
+        None => Ok(()),
+        Some((flag, _, kinds, or)) => {
+            let titles: Vec<&str> = kinds.iter().filter_map(|name| Some(Kind::named(name)?.title)).collect();
+            Err(Failure::usage(format!(
+                "{flag} is for {}; add --model {}{or}",
+                titles.join(", "),
+                kinds.join(" or ")
+            )))
+        }
+    }
+}
+
+/// The fewest that explain a share of the variance.
+fn share_because(share: f64) -> String {
+    // As it was typed: 0.29 is 29 %, not 28.999999999999996 %.
+    let percent = format!("{:.12e}", 100.0 * share).parse().unwrap_or(100.0 * share);
+    format!("the fewest that explain {} % of the variance", shown(percent))
+}
