@@ -16,6 +16,7 @@ mod help;
 mod holes;
 mod impute;
 mod interrupt;
+mod kinds;
 mod moments;
 mod names;
 mod reproducible;

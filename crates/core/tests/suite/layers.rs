@@ -71,6 +71,10 @@ const MODULES: &[(&str, &[&str])] = &[
             "estimator",
         ],
     ),
+    (
+        "request",
+        &["error", "memory", "control", "data", "evidence", "model", "algorithm", "estimator", "select"],
+    ),
 ];
 
 /// Crates of the workspace, and which of them they may depend on.

@@ -11,6 +11,7 @@
 mod assess;
 mod bayesian;
 mod brute_force;
+mod capabilities;
 mod common;
 mod control;
 mod crafted;
@@ -37,3 +38,4 @@ mod scales;
 mod select;
 mod select_holes;
 mod threads;
+mod units;
