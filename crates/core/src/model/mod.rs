@@ -1,14 +1,13 @@
 //! What a fitted model is, and what can be asked of it; nothing here knows how a model was found.
 
 mod any;
+mod factored;
 mod factors;
 mod groups;
 mod impute;
-mod incomplete;
 mod inference;
-mod kernel;
 mod linear_gaussian;
-mod listed;
+mod many_patterns;
 mod posterior;
 mod predictive;
 mod principal_components;
