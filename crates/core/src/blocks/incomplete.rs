@@ -47,7 +47,7 @@ impl<'a> From<&'a [f64]> for Mean<'a> {
 }
 
 /// Some rows with holes; those that have the same features share a pattern.
-pub(crate) trait HoleyRows {
+pub(crate) trait IncompleteRows {
     /// The pattern of each row.
     fn pattern(&self) -> &[usize];
     /// Number of features of each pattern.

@@ -3,8 +3,9 @@
 //! Each row is added up by itself and in the order of its features, so that answers do not depend, to the last bit, on
 //! which rows stand beside it.
 
-use super::incomplete::{FeatureLoadings, HoleyRows, Mean};
-use crate::data::ObservedRows;
+use super::incomplete::{FeatureLoadings, IncompleteRows, Mean};
+use crate::data::{Observed, ObservedRows, Real};
+use crate::error::{Cell, Error, Result};
 use crate::linalg::{Mat, MatRef, packed, packed_len};
 
 /// Some listed rows as scaled deviations; rows that have the same features share a pattern when they are neighbours.
@@ -57,7 +58,7 @@ fn runs(columns: &[&[u32]]) -> (Vec<usize>, Vec<usize>) {
     (run, firsts)
 }
 
-impl HoleyRows for ListedRows<'_> {
+impl IncompleteRows for ListedRows<'_> {
     fn pattern(&self) -> &[usize] {
         &self.pattern
     }
@@ -170,4 +171,32 @@ fn gather(n: usize, width: usize, add: impl Fn(&mut [f64], usize)) -> Mat<f64> {
         sum.iter().enumerate().for_each(|(k, s)| out[(i, k)] = *s);
     }
     out
+}
+
+/// Dense rows as lists of the cells that they have. An infinite cell is an error.
+pub(crate) fn observed_cells<T: Real>(
+    view: MatRef<'_, T>,
+    rows: &[usize],
+    first_row: usize,
+) -> Result<Observed<'static>> {
+    let (mut starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+    for &row in rows {
+        for (column, x) in view.row(row).iter().enumerate() {
+            let value = x.to_f64();
+            if value.is_infinite() {
+                let cell = Cell { row: first_row + row, column, name: None };
+                return Err(Error::Infinite { value, cell });
+            }
+            if !value.is_nan() {
+                columns.push(u32::try_from(column).map_err(|_| too_wide(view.ncols()))?);
+                values.push(value);
+            }
+        }
+        starts.push(values.len());
+    }
+    Observed::from_rows(starts, columns, values, view.ncols())
+}
+
+fn too_wide(p: usize) -> Error {
+    Error::Parameter { name: "the number of features", value: p.to_string(), allowed: "below 2³²" }
 }

@@ -3,7 +3,7 @@
 //! Everything that differs between rows with holes is then a product with the mask. Rows that miss the same cells are put
 //! side by side, so that they share a column of the mask and whatever is made from it.
 
-use super::incomplete::{FeatureLoadings, HoleyRows, Mean};
+use super::incomplete::{FeatureLoadings, IncompleteRows, Mean};
 use crate::data::Real;
 use crate::linalg::{Mat, MatRef, add_product, clean_zeros, packed, packed_len, set_product};
 
@@ -35,19 +35,6 @@ impl MaskedBlock {
             pattern: Vec::with_capacity(rows),
             observed: Vec::with_capacity(rows),
         }
-    }
-
-    /// The given columns of deviations (p × any) that are NaN in the holes; those with the same holes side by side.
-    pub(crate) fn of_deviations(deviations: &Mat<f64>, columns: &[usize]) -> Self {
-        let p = deviations.nrows();
-        let patterns = patterns(deviations.transpose());
-        let mut columns = columns.to_vec();
-        columns.sort_by_key(|i| (patterns[*i].key, *i));
-        let mut block = Self::new(p, columns.len());
-        let (mean, factor) = (vec![0.0; p], vec![1.0; p]);
-        let mean = Mean::from(&mean[..]);
-        columns.iter().for_each(|i| block.push(*i, deviations.col_as_slice(*i), mean, &factor));
-        block
     }
 
     /// Deviations of the rows that are there (p × rows).
@@ -116,7 +103,7 @@ fn fill_exactly<T: Real>(
     }
 }
 
-impl HoleyRows for MaskedBlock {
+impl IncompleteRows for MaskedBlock {
     fn pattern(&self) -> &[usize] {
         &self.pattern
     }

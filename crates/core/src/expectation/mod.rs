@@ -1,6 +1,188 @@
-//! The expectation step: what is expected of the latent variables of rows, given parameters.
+//! The expectation step: parameters and a block of rows → posterior mean, covariance and log density.
+//!
+//! Features are scaled so that the noise s is the same for all: a row is $e = A z + \varepsilon$ with
+//! $z \sim N(0, I)$ and $\varepsilon \sim N(0, s I)$. With the observed cells O of the row,
+//!
+//! - $M = s I + \sum_{j \in O} a_j a_j^\top$ (q × q), the same for all rows that observe the same cells,
+//! - $E[z] = M^{-1} \sum_{j \in O} a_j e_j$ and $\mathrm{Cov}[z] = s M^{-1}$,
+//! - $\ln p(e) = -\tfrac12 ( |O| \ln 2\pi + (|O| - q) \ln s + \ln |M| + \|e - A z\|^2 / s + \|z\|^2 )$ at $z = E[z]$.
+//!
+//! EM collects its evidence from this ([`Latent`](crate::evidence::Latent)), and a fitted model answers
+//! questions about rows with missing values by it. Neither weights nor what is done with the result is known here: a
+//! mixture can weight the same rows by its responsibilities.
+//!
+//! Two kinds of rows do not come here. Complete rows share one M, so whole products of blocks serve them
+//! (`model/kernel.rs`). Rows whose M is all but singular (no noise, or fewer cells than latent variables under little
+//! noise) need the other side of the matrix, which is not vectorised over patterns
+//! ([`LatentFactor`](crate::linalg)).
 
 mod parameters;
 
 pub use parameters::LatentParameters;
 pub(crate) use parameters::Units;
+
+use std::f64::consts::TAU;
+
+use crate::blocks::{FeatureLoadings, IncompleteRows};
+use crate::linalg::{Lanes, Mat, packed, packed_len};
+
+/// A linear-Gaussian model with features scaled so that the noise is the same for all.
+#[derive(Clone, Copy)]
+pub(crate) struct ScaledModel<'a> {
+    /// A.
+    pub(crate) loadings: &'a FeatureLoadings,
+    /// s.
+    pub(crate) noise: f64,
+    /// Covariance of (aⱼ, μⱼ) of each feature, packed ((q+1)(q+2)/2 × p), where they are uncertain.
+    pub(crate) uncertainty: Option<&'a Mat<f64>>,
+}
+
+/// The posterior of the latent variables of some rows.
+///
+/// Where A and μ are uncertain (variational Bayes), aⱼaⱼᵀ and aⱼ(xⱼ − μⱼ) are expectations; the log density is then the
+/// bound of \[IR10\] without the terms that no row is in.
+pub(crate) struct Expectation<'a, R: IncompleteRows + ?Sized> {
+    model: ScaledModel<'a>,
+    rows: &'a R,
+    uncertainty: Option<PatternUncertainty>,
+    factors: Lanes,        // of M of each pattern
+    projections: Mat<f64>, // Σ aⱼeⱼ (rows × q)
+    mean: Mat<f64>,        // (rows × q)
+}
+
+impl<'a, R: IncompleteRows + ?Sized> Expectation<'a, R> {
+    /// The fastest way.
+    pub(crate) fn new(model: ScaledModel<'a>, rows: &'a R) -> Self {
+        Self::with_factors(model, rows, Lanes::new_any)
+    }
+
+    /// The same with factors whose last bits do not depend on how many patterns the rows have.
+    pub(crate) fn reproducible(model: ScaledModel<'a>, rows: &'a R) -> Self {
+        Self::with_factors(model, rows, Lanes::new)
+    }
+
+    fn with_factors(
+        model: ScaledModel<'a>,
+        rows: &'a R,
+        factors: impl Fn(Mat<f64>, usize, f64) -> Lanes,
+    ) -> Self {
+        let (mut grams, mut projections) = (rows.grams(model.loadings), rows.projections(model.loadings));
+        let uncertainty = model.uncertainty.map(|of| PatternUncertainty::new(rows, of, model.loadings.q()));
+        if let Some(uncertainty) = &uncertainty {
+            uncertainty.add_to(&mut grams, &mut projections, rows.pattern());
+        }
+        let factors = factors(grams, model.loadings.q(), model.noise);
+        let mean = factors.solved(rows.pattern(), &projections);
+        Self { model, rows, uncertainty, factors, projections, mean }
+    }
+
+    /// The rows.
+    pub(crate) fn rows(&self) -> &'a R {
+        self.rows
+    }
+
+    /// q.
+    pub(crate) fn n_latent(&self) -> usize {
+        self.model.loadings.q()
+    }
+
+    /// Posterior means (rows × q).
+    pub(crate) fn mean(&self) -> &Mat<f64> {
+        &self.mean
+    }
+
+    /// Σ aⱼeⱼ over the observed cells of each row (rows × q).
+    pub(crate) fn projections(&self) -> &Mat<f64> {
+        &self.projections
+    }
+
+    /// Posterior covariances s M⁻¹ of each pattern, packed (patterns × q(q+1)/2).
+    pub(crate) fn covariances(&self) -> Mat<f64> {
+        self.factors.inverse(self.model.noise)
+    }
+
+    /// ‖e − Az‖² over the observed cells of each row.
+    pub(crate) fn squared_residuals(&self) -> Vec<f64> {
+        let mut squares = self.rows.squared_residuals(self.model.loadings, &self.mean, None);
+        if let Some(uncertainty) = &self.uncertainty {
+            uncertainty.add_squares(&self.mean, &mut squares, self.rows.pattern());
+        }
+        squares
+    }
+
+    /// Squared Mahalanobis distance ‖e − Az‖²/s + ‖z‖² of each row, given its squared residual.
+    ///
+    /// Equal to eᵀ(s I + AAᵀ)⁻¹e because the posterior mean z minimises the sum; a sum of squares does not cancel.
+    pub(crate) fn mahalanobis(&self, squared_residuals: &[f64]) -> Vec<f64> {
+        let mut distances: Vec<f64> = squared_residuals.iter().map(|s| s / self.model.noise).collect();
+        for i in 0..self.n_latent() {
+            distances.iter_mut().zip(self.mean.col_as_slice(i)).for_each(|(d, z)| *d += z * z);
+        }
+        distances.into_iter().map(or_infinite).collect()
+    }
+
+    /// ln p(e) of each row, given its squared Mahalanobis distance.
+    pub(crate) fn log_densities(&self, mahalanobis: &[f64]) -> Vec<f64> {
+        let (q, log_noise, log_det) = (self.n_latent() as f64, self.model.noise.ln(), self.factors.log_det());
+        let cells = self.rows.observed();
+        let density = |(k, distance): (&usize, &f64)| {
+            let log_det = (cells[*k] as f64 - q) * log_noise + log_det[*k];
+            normal_log_density(cells[*k], log_det, *distance)
+        };
+        self.rows.pattern().iter().zip(mahalanobis).map(density).collect()
+    }
+
+    /// Draws from the posteriors, made of standard normals (rows × q).
+    pub(crate) fn draws(&self, mut normals: Mat<f64>) -> Mat<f64> {
+        self.factors.select(self.rows.pattern()).solve_transposed(&mut normals);
+        let deviation = self.model.noise.sqrt();
+        let draw = |i, k| self.mean[(i, k)] + deviation * normals[(i, k)];
+        Mat::from_fn(normals.nrows(), normals.ncols(), draw)
+    }
+}
+
+/// ln of a normal density of so many cells, by log |C| and the squared Mahalanobis distance.
+pub(crate) fn normal_log_density(cells: usize, log_det: f64, mahalanobis: f64) -> f64 {
+    0.0 - 0.5 * (cells as f64 * TAU.ln() + log_det + mahalanobis)
+}
+
+/// Cells are finite: where a square is not a number, the distance is beyond all numbers.
+pub(crate) fn or_infinite(distance: f64) -> f64 {
+    if distance.is_nan() { f64::INFINITY } else { distance }
+}
+
+/// Covariance of (aⱼ, μⱼ), summed over the observed features of each pattern (patterns × (q+1)(q+2)/2).
+struct PatternUncertainty {
+    sums: Mat<f64>,
+    q: usize,
+}
+
+impl PatternUncertainty {
+    fn new<R: IncompleteRows + ?Sized>(rows: &R, covariance: &Mat<f64>, q: usize) -> Self {
+        Self { sums: rows.sums_of(covariance), q }
+    }
+
+    /// E[aⱼaⱼᵀ] instead of E[aⱼ]E[aⱼ]ᵀ, and E[aⱼ(xⱼ − μⱼ)] instead of the product of the means.
+    fn add_to(&self, grams: &mut Mat<f64>, projections: &mut Mat<f64>, pattern: &[usize]) {
+        for k in 0..packed_len(self.q) {
+            let from = self.sums.col_as_slice(k);
+            grams.col_as_slice_mut(k).iter_mut().zip(from).for_each(|(g, sum)| *g += sum);
+        }
+        for i in 0..self.q {
+            let from = self.sums.col_as_slice(packed(self.q, i));
+            let to = projections.col_as_slice_mut(i);
+            to.iter_mut().zip(pattern).for_each(|(p, pattern)| *p -= from[*pattern]);
+        }
+    }
+
+    /// Σ (z, 1)ᵀ S (z, 1) over the observed features of each row, S the covariance of a feature.
+    fn add_squares(&self, z: &Mat<f64>, squares: &mut [f64], pattern: &[usize]) {
+        let last = |i: usize, row: usize| if i < self.q { z[(row, i)] } else { 1.0 };
+        for (i, k) in (0..=self.q).flat_map(|i| (0..=i).map(move |k| (i, k))) {
+            let (from, twice) = (self.sums.col_as_slice(packed(i, k)), if i == k { 1.0 } else { 2.0 });
+            for (row, (square, pattern)) in squares.iter_mut().zip(pattern).enumerate() {
+                *square += twice * from[*pattern] * last(i, row) * last(k, row);
+            }
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! The parameters that latent evidence is collected for, and the units that cells are in then.
 
+use super::ScaledModel;
 use crate::blocks::FeatureLoadings;
 use crate::error::{Error, Result};
 use crate::linalg::{
@@ -223,6 +224,11 @@ impl LatentParameters {
     /// Variance of the noise of any feature, in units.
     pub(crate) fn noise(&self) -> f64 {
         self.noise
+    }
+
+    /// The model that the expectation step works with.
+    pub(crate) fn scaled(&self) -> ScaledModel<'_> {
+        ScaledModel { loadings: &self.loadings, noise: self.noise, uncertainty: self.spread.as_ref() }
     }
 
     /// What cells are divided by.

@@ -1,27 +1,28 @@
 //! A group of rows that are worked on together, and what is known of them.
 
-use super::incomplete::Patchy;
-use super::kernel::Kernel;
+use super::factored::FactoredModel;
+use super::many_patterns::ManyPatterns;
 use crate::error::Result;
+use crate::expectation::normal_log_density;
 use crate::linalg::{LatentFactor, Mat, MatRef, product};
 
 /// Some rows of a chunk.
 pub(super) enum Group<'a> {
-    /// All have the same features.
-    Same(Same<'a>),
-    /// Each has features of its own.
-    Patchy(Patchy<'a>),
+    /// All observe the same cells.
+    OnePattern(OnePattern<'a>),
+    /// Each observes cells of its own.
+    ManyPatterns(ManyPatterns<'a>),
 }
 
-/// Rows that have the same features, as scaled deviations.
-pub(super) struct Same<'a> {
-    /// Made for exactly the features that these rows have.
-    pub(super) kernel: &'a Kernel,
+/// Rows that observe the same cells, as scaled deviations.
+pub(super) struct OnePattern<'a> {
+    /// The model of exactly the cells that these rows have.
+    pub(super) model: &'a FactoredModel,
     /// Which rows of the chunk.
     pub(super) rows: &'a [usize],
     /// D^-½ (x − μ) of the observed features (rows × observed).
     pub(super) e: MatRef<'a, f64>,
-    /// Whether the rows have no holes.
+    /// Whether the rows are complete.
     pub(super) complete: bool,
 }
 
@@ -29,113 +30,110 @@ impl Group<'_> {
     /// Which rows of the chunk.
     pub(super) fn rows(&self) -> &[usize] {
         match self {
-            Self::Same(same) => same.rows,
-            Self::Patchy(patchy) => &patchy.rows,
+            Self::OnePattern(rows) => rows.rows,
+            Self::ManyPatterns(rows) => &rows.rows,
         }
     }
 
-    /// Whether the rows have no holes.
+    /// Whether the rows are complete.
     pub(super) fn is_complete(&self) -> bool {
         match self {
-            Self::Same(same) => same.complete,
-            Self::Patchy(_) => false,
+            Self::OnePattern(rows) => rows.complete,
+            Self::ManyPatterns(_) => false,
         }
     }
 
     /// Posterior means (q × rows).
     pub(super) fn latent(&self) -> Mat<f64> {
         match self {
-            Self::Same(same) => same.kernel.latent(same.kernel.factor(), same.e),
-            Self::Patchy(patchy) => patchy.latent().transpose().to_owned(),
+            Self::OnePattern(rows) => rows.model.latent(rows.model.factor(), rows.e),
+            Self::ManyPatterns(rows) => rows.latent().transpose().to_owned(),
         }
     }
 
     /// Posterior covariances, one column for each pattern (q² × patterns), and the pattern of each row.
     pub(super) fn covariances(&self) -> (Mat<f64>, Vec<usize>) {
         match self {
-            Self::Same(same) => {
-                let c = same.kernel.factor().covariance();
+            Self::OnePattern(rows) => {
+                let c = rows.model.factor().covariance();
                 let q = c.nrows();
-                (Mat::from_fn(q * q, 1, |k, _| c[(k % q, k / q)]), vec![0; same.rows.len()])
+                (Mat::from_fn(q * q, 1, |k, _| c[(k % q, k / q)]), vec![0; rows.rows.len()])
             }
-            Self::Patchy(patchy) => (patchy.covariances(), patchy.pattern().to_vec()),
+            Self::ManyPatterns(rows) => (rows.covariances(), rows.pattern().to_vec()),
         }
     }
 
     /// Draws of the latent variables (q × rows) from standard normals (q × rows).
     pub(super) fn draw(&self, normals: &Mat<f64>) -> Result<Mat<f64>> {
         match self {
-            Self::Same(same) => same.draw(normals),
-            Self::Patchy(patchy) => Ok(patchy.draw(normals.transpose().to_owned()).transpose().to_owned()),
+            Self::OnePattern(rows) => rows.draw(normals),
+            Self::ManyPatterns(rows) => Ok(rows.draw(normals.transpose().to_owned()).transpose().to_owned()),
         }
     }
 
     /// Squared Mahalanobis distance of each row, or the error that there is no density.
     pub(super) fn mahalanobis(&self) -> Result<Vec<f64>> {
         match self {
-            Self::Same(same) => same.kernel.log_det().map(|_| same.kernel.mahalanobis(same.e)),
-            Self::Patchy(patchy) => Ok(patchy.mahalanobis()),
+            Self::OnePattern(rows) => rows.model.log_det().map(|_| rows.model.mahalanobis(rows.e)),
+            Self::ManyPatterns(rows) => Ok(rows.mahalanobis()),
         }
     }
 
     /// Number of observed cells of each row.
     pub(super) fn observed(&self) -> Vec<usize> {
         match self {
-            Self::Same(same) => vec![same.kernel.n_features(); same.rows.len()],
-            Self::Patchy(patchy) => patchy.observed(),
+            Self::OnePattern(rows) => vec![rows.model.n_features(); rows.rows.len()],
+            Self::ManyPatterns(rows) => rows.observed(),
         }
     }
 
-    /// log |C| of each row, or the error that there is no density.
-    fn log_det(&self) -> Result<Vec<f64>> {
-        match self {
-            Self::Same(same) => Ok(vec![same.kernel.log_det()?; same.rows.len()]),
-            Self::Patchy(patchy) => Ok(patchy.log_det()),
-        }
-    }
-
-    /// Log density of each row.
+    /// Log density of each row, or the error that there is none.
     pub(super) fn log_density(&self) -> Result<Vec<f64>> {
-        let parts = self.observed().into_iter().zip(self.log_det()?).zip(self.mahalanobis()?);
-        let normal = std::f64::consts::TAU.ln();
-        Ok(parts.map(|((k, log_det), d)| 0.0 - 0.5 * (k as f64 * normal + log_det + d)).collect())
+        match self {
+            Self::OnePattern(rows) => {
+                let (cells, log_det) = (rows.model.n_features(), rows.model.log_det()?);
+                let distances = rows.model.mahalanobis(rows.e).into_iter();
+                Ok(distances.map(|d| normal_log_density(cells, log_det, d)).collect())
+            }
+            Self::ManyPatterns(rows) => Ok(rows.log_density()),
+        }
     }
 
     /// Least-squares coordinates (q × rows); the group must have been made for them.
     pub(super) fn least_squares(&self) -> Result<Mat<f64>> {
         match self {
-            Self::Same(same) => Ok(same.kernel.latent(same.kernel.least_squares()?, same.e)),
-            Self::Patchy(patchy) => Ok(patchy.least_squares().transpose().to_owned()),
+            Self::OnePattern(rows) => Ok(rows.model.latent(rows.model.least_squares()?, rows.e)),
+            Self::ManyPatterns(rows) => Ok(rows.least_squares().transpose().to_owned()),
         }
     }
 
     /// Whether the cells determine the least-squares coordinates; the group must have been made for them.
     pub(super) fn determined(&self) -> Result<bool> {
         match self {
-            Self::Same(same) => {
-                let p = same.kernel.n_features();
-                same.kernel.least_squares().map(|factor| factor.rank(p) == factor.n_latent())
+            Self::OnePattern(rows) => {
+                let p = rows.model.n_features();
+                rows.model.least_squares().map(|factor| factor.rank(p) == factor.n_latent())
             }
-            Self::Patchy(_) => Ok(true), // the others have left the group
+            Self::ManyPatterns(_) => Ok(true), // the others have left the group
         }
     }
 
     /// T² and SPE of each row; the group must have been made for least squares.
     pub(super) fn t2_spe(&self) -> Result<(Vec<f64>, Vec<f64>)> {
         match self {
-            Self::Same(same) => same.t2_spe(),
-            Self::Patchy(patchy) => Ok(patchy.t2_spe()),
+            Self::OnePattern(rows) => rows.t2_spe(),
+            Self::ManyPatterns(rows) => Ok(rows.t2_spe()),
         }
     }
 }
 
-impl Same<'_> {
+impl OnePattern<'_> {
     /// Each row by itself: a product's order of additions depends on how many rows there are.
     fn draw(&self, normals: &Mat<f64>) -> Result<Mat<f64>> {
-        let root = self.kernel.factor().root()?; // (q × r), r ≤ q
+        let root = self.model.factor().root()?; // (q × r), r ≤ q
         let mut z = Mat::zeros(normals.nrows(), normals.ncols());
         for i in 0..normals.ncols() {
-            let mean = self.kernel.latent(self.kernel.factor(), self.e.subrows(i, 1));
+            let mean = self.model.latent(self.model.factor(), self.e.subrows(i, 1));
             let z = z.col_as_slice_mut(i);
             z.copy_from_slice(mean.col_as_slice(0));
             for (column, u) in root.col_iter().zip(normals.col_as_slice(i)) {
@@ -146,10 +144,10 @@ impl Same<'_> {
     }
 
     fn t2_spe(&self) -> Result<(Vec<f64>, Vec<f64>)> {
-        let (kernel, factor) = (self.kernel, self.kernel.least_squares()?);
-        let z = kernel.latent(factor, self.e);
-        let spe = kernel.squared_error(kernel.residual(self.e, z.as_ref()).as_ref());
-        Ok((squared_scores(factor, kernel.factor().noise(), z.as_ref()), spe))
+        let (model, factor) = (self.model, self.model.least_squares()?);
+        let z = model.latent(factor, self.e);
+        let spe = model.squared_error(model.residual(self.e, z.as_ref()).as_ref());
+        Ok((squared_scores(factor, model.factor().noise(), z.as_ref()), spe))
     }
 }
 

@@ -9,8 +9,7 @@ use rayon::prelude::*;
 
 use super::LinearGaussian;
 use super::groups::Group;
-use super::inference::{Asked, LANES, Need};
-use super::listed::Listed;
+use super::inference::{Inference, LISTED_ROWS, ListedRow, Purpose};
 use super::posterior::{Covariances, posterior_of};
 use super::questions::{latent_of, room_for, stack};
 use crate::data::{Chunk, Observed, Real, RowSource, Rows, map_chunks, with_view};
@@ -77,10 +76,10 @@ impl LinearGaussian {
     /// # Errors
     /// When rows have another number of features or an infinite cell, or the answer does not fit in memory.
     pub fn impute<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Mat<f64>> {
-        let (rows, asked) = (rows.into(), Asked::new(self, Need::Posterior));
+        let (rows, inference) = (rows.into(), Inference::new(self, Purpose::Posterior));
         room_for("the table of filled rows", rows.source(), self.n_features())?;
         let parts = map_chunks(rows.source(), |chunk| {
-            let z = latent_of(&asked, chunk)?;
+            let z = latent_of(&inference, chunk)?;
             let mut cells = dense(chunk);
             self.fill_means(&mut cells, &z);
             Ok(cells)
@@ -96,9 +95,9 @@ impl LinearGaussian {
     pub fn impute_with_std<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Imputed> {
         let (rows, p) = (rows.into(), self.n_features());
         room_for("the table of filled rows", rows.source(), p.saturating_mul(2))?;
-        let asked = Asked::new(self, Need::Posterior);
+        let inference = Inference::new(self, Purpose::Posterior);
         let parts = map_chunks(rows.source(), |chunk| {
-            let posterior = posterior_of(&asked, chunk)?;
+            let posterior = posterior_of(&inference, chunk)?;
             let mut cells = dense(chunk);
             let std = self.deviations(&cells, posterior.covariances.as_ref());
             self.fill_means(&mut cells, &posterior.mean);
@@ -123,12 +122,13 @@ impl LinearGaussian {
         draws: Range<usize>,
         seed: u64,
     ) -> Result<Vec<Mat<f64>>> {
-        let (rows, asked, p) = (rows.into(), Asked::new(self, Need::RowByRow), self.n_features());
+        let (rows, inference, p) =
+            (rows.into(), Inference::new(self, Purpose::PosteriorRowByRow), self.n_features());
         room_for("the table of draws", rows.source(), draws.len().saturating_mul(p))?;
         let parts = map_chunks(rows.source(), |chunk| {
             memory::check("the table of draws", &[draws.len(), chunk.nrows(), p])?;
             let mut all = vec![dense(chunk); draws.len()];
-            asked.for_each_group(chunk, |g| {
+            inference.for_each_group(chunk, |g| {
                 if g.is_complete() {
                     return Ok(());
                 }
@@ -158,9 +158,11 @@ impl LinearGaussian {
         order.sort_by_key(|i| cells[*i].0);
         // Cells of the same row side by side, and some rows at a time.
         let of_rows: Vec<&[usize]> = order.chunk_by(|a, b| cells[*a].0 == cells[*b].0).collect();
-        let asked = Asked::new(self, Need::RowByRow);
-        let parts: Vec<Result<Vec<(usize, f64, f64)>>> =
-            of_rows.par_chunks(LANES).map(|some| self.predict_rows(&asked, rows, cells, some)).collect();
+        let inference = Inference::new(self, Purpose::PosteriorRowByRow);
+        let parts: Vec<Result<Vec<(usize, f64, f64)>>> = of_rows
+            .par_chunks(LISTED_ROWS)
+            .map(|some| self.predict_rows(&inference, rows, cells, some))
+            .collect();
         let mut out = Predicted { mean: vec![0.0; cells.len()], std: vec![0.0; cells.len()] };
         for part in parts {
             part?.into_iter().for_each(|(i, mean, std)| (out.mean[i], out.std[i]) = (mean, std));
@@ -171,7 +173,7 @@ impl LinearGaussian {
     /// Index, mean and deviation of the cells that are asked for, one list for each row.
     fn predict_rows(
         &self,
-        asked: &Asked<'_>,
+        inference: &Inference<'_>,
         rows: &Observed<'_>,
         cells: &[(usize, usize)],
         of_rows: &[&[usize]],
@@ -180,21 +182,21 @@ impl LinearGaussian {
         let row = |at: usize| cells[of_rows[at][0]].0;
         let mut out = Vec::new();
         // Answers name a row by its place in `of_rows`.
-        let listed: Vec<Listed> =
-            (0..of_rows.len()).map(|place| Listed { at: row(place), row: place }).collect();
-        asked.listed(all, &listed, &mut |g: Group<'_>| {
+        let listed: Vec<ListedRow> =
+            (0..of_rows.len()).map(|place| ListedRow { at: row(place), row: place }).collect();
+        inference.for_each_listed_group(all, &listed, &mut |g: Group<'_>| {
             let (z, (covariances, pattern)) = (g.latent(), g.covariances());
             for (i, place) in g.rows().iter().enumerate() {
                 let (columns, values) = all.row(row(*place));
-                for &asked in of_rows[*place] {
-                    let j = cells[asked].1;
+                for &cell in of_rows[*place] {
+                    let j = cells[cell].1;
                     let known = columns.binary_search_by(|c| (*c as usize).cmp(&j));
                     out.push(match known {
-                        Ok(at) => (asked, values[at], 0.0),
+                        Ok(at) => (cell, values[at], 0.0),
                         Err(_) => {
                             let covariance = covariances.col_as_slice(pattern[i]);
                             let feature = self.feature(j);
-                            (asked, feature.mean(z.col_as_slice(i)), feature.deviation(covariance))
+                            (cell, feature.mean(z.col_as_slice(i)), feature.deviation(covariance))
                         }
                     });
                 }

@@ -1,14 +1,20 @@
-//! A model that is asked about rows: cuts chunks into groups of rows that are worked on together.
+//! Inference about rows: a chunk is cut into groups of rows that are worked on together.
+//!
+//! | rows | group |
+//! |---|---|
+//! | complete | blocks of rows that share one factor |
+//! | incomplete and regular, dense | blocks with a 0/1 mask, a factor for each pattern of missing values |
+//! | incomplete and regular, lists of cells | the same without a mask |
+//! | incomplete, and M all but singular | those of the same pattern together, with a factor of their own |
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use super::LinearGaussian;
-use super::groups::{Group, Same};
-use super::incomplete::{Features, Patchy};
-use super::kernel::Kernel;
-use super::listed::{Listed, lists};
-use crate::blocks::MaskedBlock;
+use super::factored::FactoredModel;
+use super::groups::{Group, OnePattern};
+use super::many_patterns::{ManyPatterns, ScaledFeatures};
+use crate::blocks::{IncompleteRows, ListedRows, for_each_masked_of, observed_cells};
 use crate::data::{Cells, Chunk, ObservedRows, Real, with_view};
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef, clean_zeros};
@@ -16,30 +22,39 @@ use crate::linalg::{Mat, MatRef, clean_zeros};
 /// Rows of a block: deviations and products stay in cache.
 const BLOCK_ROWS: usize = 128;
 /// Listed rows that are worked on together.
-pub(super) const LANES: usize = 64;
+pub(super) const LISTED_ROWS: usize = 64;
 
-/// What groups are made for.
+/// What is asked of the latent variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Need {
+pub(super) enum Purpose {
     /// Posteriors and densities.
     Posterior,
     /// The same, with answers that do not depend to the last bit on the rows beside.
-    RowByRow,
-    /// Least squares as well.
+    PosteriorRowByRow,
+    /// Least-squares coordinates as well.
     LeastSquares,
 }
 
-/// A model that is asked about rows, and what all chunks share.
-pub(super) struct Asked<'m> {
-    model: &'m LinearGaussian,
-    need: Need,
-    features: OnceLock<Features>,
-    full: OnceLock<Kernel>,
+/// A row of a list of observed cells.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ListedRow {
+    /// Where it stands in the list.
+    pub(super) at: usize,
+    /// What it is called in answers: mostly the row of the chunk.
+    pub(super) row: usize,
 }
 
-impl<'m> Asked<'m> {
-    pub(super) fn new(model: &'m LinearGaussian, need: Need) -> Self {
-        Self { model, need, features: OnceLock::new(), full: OnceLock::new() }
+/// A model prepared for inference about rows, and what all chunks share.
+pub(super) struct Inference<'m> {
+    model: &'m LinearGaussian,
+    purpose: Purpose,
+    features: OnceLock<ScaledFeatures>,
+    complete: OnceLock<FactoredModel>,
+}
+
+impl<'m> Inference<'m> {
+    pub(super) fn new(model: &'m LinearGaussian, purpose: Purpose) -> Self {
+        Self { model, purpose, features: OnceLock::new(), complete: OnceLock::new() }
     }
 
     /// q.
@@ -47,17 +62,17 @@ impl<'m> Asked<'m> {
         self.model.n_latent()
     }
 
-    /// Of rows without holes.
-    pub(super) fn full(&self) -> Result<&Kernel> {
-        if let Some(kernel) = self.full.get() {
-            return Ok(kernel);
+    /// The model for complete rows.
+    pub(super) fn complete(&self) -> Result<&FactoredModel> {
+        if let Some(model) = self.complete.get() {
+            return Ok(model);
         }
-        let kernel = Kernel::new(self.model)?;
-        Ok(self.full.get_or_init(|| kernel))
+        let model = FactoredModel::new(self.model)?;
+        Ok(self.complete.get_or_init(|| model))
     }
 
-    fn features(&self) -> &Features {
-        self.features.get_or_init(|| Features::new(self.model))
+    fn features(&self) -> &ScaledFeatures {
+        self.features.get_or_init(|| ScaledFeatures::new(self.model))
     }
 
     /// Calls `f` with each group of a chunk's rows.
@@ -70,159 +85,169 @@ impl<'m> Asked<'m> {
         if chunk.ncols() != p {
             return Err(Error::FeatureCount { expected: p, found: chunk.ncols() });
         }
-        if let Cells::Observed(cells) = chunk.cells() {
-            let rows: Vec<Listed> = (0..chunk.nrows()).map(|row| Listed { at: row, row }).collect();
-            return self.listed(*cells, &rows, &mut f);
+        match chunk.cells() {
+            Cells::Observed(cells) => {
+                let rows: Vec<ListedRow> = (0..chunk.nrows()).map(|row| ListedRow { at: row, row }).collect();
+                self.for_each_listed_group(*cells, &rows, &mut f)
+            }
+            dense => with_view!(dense, view => self.for_each_dense_group(view, chunk.first_row(), &mut f)),
         }
-        let rows = with_view!(chunk.cells(), view => self.blocks(view, &mut f))?;
-        if rows.is_empty() {
-            return Ok(());
-        }
-        let cells = with_view!(chunk.cells(), view => lists(view, &rows, chunk.first_row()))?;
-        let rows: Vec<Listed> = rows.iter().enumerate().map(|(at, row)| Listed { at, row: *row }).collect();
-        self.listed(cells.rows(0..rows.len()), &rows, &mut f)
     }
 
-    /// Calls `f` with groups of dense rows, block by block, and gives the rows that must be listed.
-    fn blocks<T: Real>(
+    fn for_each_dense_group<T: Real>(
+        &self,
+        view: MatRef<'_, T>,
+        first_row: usize,
+        f: &mut impl FnMut(Group<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let incomplete = self.for_each_complete_group(view, f)?;
+        let (masked, mut listed): (Vec<usize>, Vec<usize>) =
+            incomplete.into_iter().partition(|i| self.can_be_masked(view, *i));
+        listed.extend(self.for_each_masked_group(view, masked, f)?);
+        if listed.is_empty() {
+            return Ok(());
+        }
+        listed.sort_unstable();
+        let cells = observed_cells(view, &listed, first_row)?;
+        let rows: Vec<ListedRow> =
+            listed.iter().enumerate().map(|(at, row)| ListedRow { at, row: *row }).collect();
+        self.for_each_listed_group(cells.rows(0..rows.len()), &rows, f)
+    }
+
+    /// Calls `f` with blocks of complete rows and gives the others.
+    fn for_each_complete_group<T: Real>(
         &self,
         view: MatRef<'_, T>,
         f: &mut impl FnMut(Group<'_>) -> Result<()>,
     ) -> Result<Vec<usize>> {
-        let full = self.full()?;
+        let model = self.complete()?;
         let mut e = clean_zeros(view.ncols(), BLOCK_ROWS.min(view.nrows())); // (p × rows)
-        let mut others = Vec::new();
+        let mut incomplete = Vec::new();
         for start in (0..view.nrows()).step_by(BLOCK_ROWS) {
             let len = BLOCK_ROWS.min(view.nrows() - start);
-            full.scaled_deviations(view.subrows(start, len), &mut e);
+            model.scaled_deviations(view.subrows(start, len), &mut e);
             let finite = |i: &usize| e.col(*i).squared_norm_l2().is_finite();
-            let (complete, holey): (Vec<usize>, Vec<usize>) = (0..len).partition(finite);
-            let listed = self.masked(&e, &holey, start, f)?;
-            others.extend(listed.iter().map(|i| start + i));
-            self.complete(&mut e, &complete, start, f)?;
+            let (complete, others): (Vec<usize>, Vec<usize>) = (0..len).partition(finite);
+            incomplete.extend(others.iter().map(|i| start + i));
+            if complete.is_empty() {
+                continue;
+            }
+            for (to, from) in complete.iter().enumerate().filter(|(to, from)| to != *from) {
+                (0..e.nrows()).for_each(|j| e[(j, to)] = e[(j, *from)]);
+            }
+            let rows: Vec<usize> = complete.iter().map(|i| start + i).collect();
+            let e = e.as_ref().subcols(0, rows.len()).transpose();
+            f(Group::OnePattern(OnePattern { model, rows: &rows, e, complete: true }))?;
         }
-        others.sort_unstable();
-        Ok(others)
+        Ok(incomplete)
     }
 
-    /// Calls `f` with the complete rows of a block, moved side by side.
-    fn complete(
-        &self,
-        e: &mut Mat<f64>,
-        complete: &[usize],
-        start: usize,
-        f: &mut impl FnMut(Group<'_>) -> Result<()>,
-    ) -> Result<()> {
-        if complete.is_empty() {
-            return Ok(());
-        }
-        for (to, from) in complete.iter().enumerate().filter(|(to, from)| to != *from) {
-            (0..e.nrows()).for_each(|j| e[(j, to)] = e[(j, *from)]);
-        }
-        let rows: Vec<usize> = complete.iter().map(|i| start + i).collect();
-        let e = e.as_ref().subcols(0, rows.len()).transpose();
-        f(Group::Same(Same { kernel: self.full()?, rows: &rows, e, complete: true }))
+    /// Whether a row has no infinite cell, and M is regular for the cells that it has.
+    fn can_be_masked<T: Real>(&self, view: MatRef<'_, T>, row: usize) -> bool {
+        let cells = || view.row(row).iter().map(|x| Real::to_f64(*x));
+        let columns = cells().enumerate().filter(|(_, x)| !x.is_nan()).map(|(j, _)| j);
+        self.purpose != Purpose::PosteriorRowByRow
+            && observed_count(cells()).is_some_and(|count| self.features().is_regular(count, columns))
     }
 
-    /// Calls `f` with the rows with holes of a block and gives those that must be listed.
-    fn masked(
+    /// Calls `f` with blocks of dense rows and gives those that are ill posed.
+    fn for_each_masked_group<T: Real>(
         &self,
-        e: &Mat<f64>,
-        holey: &[usize],
-        start: usize,
+        view: MatRef<'_, T>,
+        rows: Vec<usize>,
         f: &mut impl FnMut(Group<'_>) -> Result<()>,
     ) -> Result<Vec<usize>> {
-        let (some, mut others): (Vec<usize>, Vec<usize>) =
-            holey.iter().partition(|i| self.can_be_masked(e.col_as_slice(**i)));
-        if some.is_empty() {
-            return Ok(others);
+        if rows.is_empty() {
+            return Ok(Vec::new());
         }
-        let cells = MaskedBlock::of_deviations(e, &some);
-        let rows = cells.rows.iter().map(|i| start + i).collect();
-        let group = Patchy::new(self.features(), rows, &cells);
-        let (good, bad) = self.well_posed(&group, &cells.rows);
-        if bad.is_empty() {
-            f(Group::Patchy(group))?;
-        } else {
-            others.extend(bad);
-            others.extend(self.masked(e, &good, start, f)?);
+        let features = self.features();
+        let (mean, scale) = (features.mean[..].into(), &features.scale);
+        let (mut left, mut ill_posed) = (Vec::new(), Vec::new());
+        for_each_masked_of(BLOCK_ROWS, view, rows.into_iter(), mean, scale, |block| {
+            let (good, bad) = self.well_posed(block, &block.rows);
+            if bad.is_empty() {
+                return f(Group::ManyPatterns(ManyPatterns::new(features, good, block)));
+            }
+            left.extend(good);
+            ill_posed.extend(bad);
+            Ok(())
+        })?;
+        if left.is_empty() {
+            return Ok(ill_posed);
         }
-        Ok(others)
+        for_each_masked_of(BLOCK_ROWS, view, left.into_iter(), mean, scale, |block| {
+            f(Group::ManyPatterns(ManyPatterns::new(features, block.rows.clone(), block)))
+        })?;
+        Ok(ill_posed)
     }
 
-    fn can_be_masked(&self, e: &[f64]) -> bool {
-        let columns = e.iter().enumerate().filter(|(_, x)| !x.is_nan()).map(|(j, _)| j);
-        self.need != Need::RowByRow && seen(e).is_some_and(|count| self.features().regular(count, columns))
-    }
-
-    /// The rows of a group that can have what is needed, and the others.
-    fn well_posed<T: Copy>(&self, group: &Patchy<'_>, rows: &[T]) -> (Vec<T>, Vec<T>) {
-        if self.need != Need::LeastSquares {
+    /// The rows that can have what is asked for, and the others.
+    fn well_posed<T: Copy>(&self, cells: &dyn IncompleteRows, rows: &[T]) -> (Vec<T>, Vec<T>) {
+        if self.purpose != Purpose::LeastSquares {
             return (rows.to_vec(), Vec::new());
         }
-        let (good, bad): (Vec<_>, Vec<_>) = rows.iter().zip(group.well_posed()).partition(|(_, good)| *good);
-        let rows = |some: Vec<(&T, bool)>| some.into_iter().map(|(row, _)| *row).collect();
-        (rows(good), rows(bad))
+        let (mut good, mut bad) = (Vec::new(), Vec::new());
+        for (row, well_posed) in rows.iter().zip(self.features().well_posed(cells)) {
+            if well_posed { good.push(*row) } else { bad.push(*row) }
+        }
+        (good, bad)
     }
 
     /// Calls `f` with groups of listed rows.
-    pub(super) fn listed(
+    pub(super) fn for_each_listed_group(
         &self,
         cells: ObservedRows<'_>,
-        rows: &[Listed],
+        rows: &[ListedRow],
         f: &mut impl FnMut(Group<'_>) -> Result<()>,
     ) -> Result<()> {
-        let regular = |r: &Listed| {
+        let regular = |r: &ListedRow| {
             let columns = cells.row(r.at).0;
-            self.features().regular(columns.len(), columns.iter().map(|j| *j as usize))
+            self.features().is_regular(columns.len(), columns.iter().map(|j| *j as usize))
         };
-        let (mut some, mut delicate): (Vec<Listed>, Vec<Listed>) = rows.iter().partition(|r| regular(r));
-        some.sort_by_key(|r| (cells.row(r.at).0, r.at));
-        for some in some.chunks(LANES) {
-            delicate.extend(self.lanes(cells, some, f)?);
+        let (mut regular, mut others): (Vec<ListedRow>, Vec<ListedRow>) =
+            rows.iter().partition(|r| regular(r));
+        regular.sort_by_key(|r| (cells.row(r.at).0, r.at));
+        for some in regular.chunks(LISTED_ROWS) {
+            let listed = self.listed(cells, some);
+            let (good, bad) = self.well_posed(&listed, some);
+            if !good.is_empty() {
+                let listed = if bad.is_empty() { listed } else { self.listed(cells, &good) };
+                let rows = good.iter().map(|r| r.row).collect();
+                f(Group::ManyPatterns(ManyPatterns::new(self.features(), rows, &listed)))?;
+            }
+            others.extend(bad);
         }
-        self.patterns(cells, &delicate, f)
+        self.for_each_pattern(cells, &others, f)
     }
 
-    /// Calls `f` with a group of listed rows and gives those that cannot have what is needed.
-    fn lanes(
-        &self,
-        cells: ObservedRows<'_>,
-        rows: &[Listed],
-        f: &mut impl FnMut(Group<'_>) -> Result<()>,
-    ) -> Result<Vec<Listed>> {
-        let listed = self.features().listed(cells, rows);
-        let group = Patchy::new(self.features(), rows.iter().map(|r| r.row).collect(), &listed);
-        let (good, mut bad) = self.well_posed(&group, rows);
-        if bad.is_empty() {
-            f(Group::Patchy(group))?;
-        } else if !good.is_empty() {
-            bad.extend(self.lanes(cells, &good, f)?);
-        }
-        Ok(bad)
+    fn listed<'a>(&self, cells: ObservedRows<'a>, rows: &[ListedRow]) -> ListedRows<'a> {
+        let features = self.features();
+        ListedRows::new(cells, rows.iter().map(|r| r.at), features.mean[..].into(), &features.root)
     }
 
     /// Calls `f` with groups of listed rows that have the same features (in the order of their first rows), each with a
-    /// kernel of its own.
-    fn patterns(
+    /// factor of its own.
+    fn for_each_pattern(
         &self,
         cells: ObservedRows<'_>,
-        rows: &[Listed],
+        rows: &[ListedRow],
         f: &mut impl FnMut(Group<'_>) -> Result<()>,
     ) -> Result<()> {
-        let mut patterns: HashMap<&[u32], Vec<Listed>> = HashMap::new();
+        let mut patterns: HashMap<&[u32], Vec<ListedRow>> = HashMap::new();
         rows.iter().for_each(|r| patterns.entry(cells.row(r.at).0).or_default().push(*r));
         let mut patterns: Vec<_> = patterns.into_iter().collect();
         patterns.sort_by_key(|(_, rows)| rows[0].at);
         for (columns, rows) in &patterns {
             let features: Vec<usize> = columns.iter().map(|j| *j as usize).collect();
-            let kernel = Kernel::new(&self.model.marginal(&features)?)?;
+            let model = FactoredModel::new(&self.model.marginal(&features)?)?;
             for some in rows.chunks(BLOCK_ROWS) {
                 let mut e = Mat::zeros(features.len(), some.len());
-                let scale = |(i, r): (usize, &Listed)| kernel.scale(cells.row(r.at).1, e.col_as_slice_mut(i));
+                let scale =
+                    |(i, r): (usize, &ListedRow)| model.scale(cells.row(r.at).1, e.col_as_slice_mut(i));
                 some.iter().enumerate().for_each(scale);
                 let rows: Vec<usize> = some.iter().map(|r| r.row).collect();
-                f(Group::Same(Same { kernel: &kernel, rows: &rows, e: e.transpose(), complete: false }))?;
+                let group = OnePattern { model: &model, rows: &rows, e: e.transpose(), complete: false };
+                f(Group::OnePattern(group))?;
             }
         }
         Ok(())
@@ -230,17 +255,11 @@ impl<'m> Asked<'m> {
 }
 
 /// Number of cells that a row has, when none of them is infinite.
-fn seen(cells: &[f64]) -> Option<usize> {
-    pulp::Arch::new().dispatch(|| count(cells))
-}
-
-#[inline(always)]
-fn count(cells: &[f64]) -> Option<usize> {
-    let (mut finite, mut holes) = (0u64, 0u64);
+fn observed_count(cells: impl Iterator<Item = f64>) -> Option<usize> {
+    let (mut finite, mut infinite) = (0, 0);
     for x in cells {
-        finite += u64::from(x.abs() < f64::INFINITY);
-        holes += u64::from(x.is_nan());
+        finite += usize::from(x.is_finite());
+        infinite += usize::from(x.is_infinite());
     }
-    let (finite, holes) = (usize::try_from(finite).ok()?, usize::try_from(holes).ok()?);
-    (finite + holes == cells.len()).then_some(finite)
+    (infinite == 0).then_some(finite)
 }

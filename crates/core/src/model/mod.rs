@@ -1,17 +1,15 @@
 //! What a fitted model is, and what can be asked of it; nothing here knows how a model was found.
 
 mod arrays;
-
 mod capability;
+mod factored;
 mod factors;
 mod groups;
 mod impute;
-mod incomplete;
 mod inference;
-mod kernel;
 mod kind;
 mod linear_gaussian;
-mod listed;
+mod many_patterns;
 mod posterior;
 mod ppca;
 mod predictive;

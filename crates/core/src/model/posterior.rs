@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::LinearGaussian;
-use super::inference::{Asked, Need};
+use super::inference::{Inference, Purpose};
 use super::questions::{room_for, scatter_rows, stack};
 use crate::data::{Cells, Chunk, Real, Rows, map_chunks};
 use crate::error::Result;
@@ -76,16 +76,16 @@ impl LinearGaussian {
     pub fn posterior<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Posterior> {
         let (rows, q) = (rows.into(), self.n_latent());
         room_for("the table of coordinates", rows.source(), q)?;
-        let (asked, kept) = (Asked::new(self, Need::Posterior), AtomicUsize::new(0));
+        let (inference, kept) = (Inference::new(self, Purpose::Posterior), AtomicUsize::new(0));
         let parts = map_chunks(rows.source(), |chunk| {
-            let part = posterior_of(&asked, chunk)?;
+            let part = posterior_of(&inference, chunk)?;
             let found = part.covariances.as_ref().map_or(0, |c| c.places.len());
             let patterns = kept.fetch_add(found, Ordering::Relaxed) + found;
             memory::check("the table of posterior covariances", &[patterns, q, q])?;
             Ok(part)
         })?;
         let mean = stack(q, parts.iter().map(|part| part.mean.as_ref()));
-        let full = asked.full()?.factor().covariance();
+        let full = inference.complete()?.factor().covariance();
         if parts.iter().all(|part| part.covariances.is_none()) {
             return Ok(Posterior { mean, covariance: LatentCovariance::Shared(full) });
         }
@@ -145,11 +145,11 @@ impl Covariances {
     }
 }
 
-pub(super) fn posterior_of(asked: &Asked<'_>, chunk: &Chunk<'_>) -> Result<ChunkPosterior> {
-    let mut mean = Mat::zeros(chunk.nrows(), asked.n_latent());
+pub(super) fn posterior_of(inference: &Inference<'_>, chunk: &Chunk<'_>) -> Result<ChunkPosterior> {
+    let mut mean = Mat::zeros(chunk.nrows(), inference.n_latent());
     let mut complete: Vec<usize> = Vec::new();
     let mut found = Covariances { pattern: vec![0; chunk.nrows()], ..Covariances::default() };
-    asked.for_each_group(chunk, |g| {
+    inference.for_each_group(chunk, |g| {
         scatter_rows(&mut mean, g.rows(), g.latent().as_ref());
         if g.is_complete() {
             complete.extend(g.rows());
@@ -165,7 +165,7 @@ pub(super) fn posterior_of(asked: &Asked<'_>, chunk: &Chunk<'_>) -> Result<Chunk
         return Ok(ChunkPosterior { mean, covariances: None });
     }
     if !complete.is_empty() {
-        let place = found.place(None, &numbers(&asked.full()?.factor().covariance()));
+        let place = found.place(None, &numbers(&inference.complete()?.factor().covariance()));
         complete.iter().for_each(|row| found.pattern[*row] = place);
     }
     Ok(ChunkPosterior { mean, covariances: Some(found) })

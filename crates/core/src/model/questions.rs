@@ -3,9 +3,9 @@
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use super::LinearGaussian;
+use super::factored::FactoredModel;
 use super::groups::Group;
-use super::inference::{Asked, Need};
-use super::kernel::Kernel;
+use super::inference::{Inference, Purpose};
 use crate::data::{Chunk, RowSource, Rows, map_chunks};
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef, product};
@@ -64,9 +64,9 @@ impl LinearGaussian {
     /// # Errors
     /// When rows have another number of features or an infinite cell, or the answer does not fit in memory.
     pub fn latent_mean<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Mat<f64>> {
-        let (rows, asked) = (rows.into(), Asked::new(self, Need::Posterior));
+        let (rows, inference) = (rows.into(), Inference::new(self, Purpose::Posterior));
         room_for("the table of coordinates", rows.source(), self.n_latent())?;
-        let parts = map_chunks(rows.source(), |chunk| latent_of(&asked, chunk))?;
+        let parts = map_chunks(rows.source(), |chunk| latent_of(&inference, chunk))?;
         Ok(stack(self.n_latent(), parts.iter().map(Mat::as_ref)))
     }
 
@@ -83,14 +83,14 @@ impl LinearGaussian {
     /// # Errors
     /// When the rows have another number of features or an infinite cell.
     pub fn reconstruct<'a>(&self, rows: impl Into<Rows<'a>>, kind: Reconstruction) -> Result<Mat<f64>> {
-        let need = match kind {
-            Reconstruction::Posterior => Need::Posterior,
-            Reconstruction::Orthogonal => Need::LeastSquares,
+        let purpose = match kind {
+            Reconstruction::Posterior => Purpose::Posterior,
+            Reconstruction::Orthogonal => Purpose::LeastSquares,
         };
-        let (rows, asked) = (rows.into(), Asked::new(self, need));
+        let (rows, inference) = (rows.into(), Inference::new(self, purpose));
         room_for("the table of rebuilt rows", rows.source(), self.n_features())?;
         let parts = map_chunks(rows.source(), |chunk| {
-            let z = columns_of(&asked, chunk, self.n_latent(), |group| match kind {
+            let z = columns_of(&inference, chunk, self.n_latent(), |group| match kind {
                 Reconstruction::Posterior => Ok(group.latent()),
                 Reconstruction::Orthogonal => group.least_squares(),
             })?;
@@ -153,15 +153,15 @@ impl LinearGaussian {
     pub fn precision(&self) -> Result<Mat<f64>> {
         let p = self.n_features();
         memory::check("the precision matrix of all features", &[3, p, p])?;
-        let kernel = Kernel::new(self)?;
-        kernel.log_det()?;
+        let model = FactoredModel::new(self)?;
+        model.log_det()?;
         // Columns of C⁻¹ are what each unit deviation is worth: (e − A z) / s for noise, (W⁺)ᵀz without.
-        let root = |j: usize| kernel.root()[j];
+        let root = |j: usize| model.root()[j];
         let unit = Mat::from_fn(p, p, |i, j| if i == j { 1.0 / root(i) } else { 0.0 });
-        let z = kernel.latent(kernel.factor(), unit.as_ref());
-        let s = kernel.factor().noise();
+        let z = model.latent(model.factor(), unit.as_ref());
+        let s = model.factor().noise();
         let mut c = if s > 0.0 {
-            kernel.residual(unit.as_ref(), z.as_ref())
+            model.residual(unit.as_ref(), z.as_ref())
         } else {
             product(z.transpose(), z.as_ref())
         };
@@ -179,10 +179,10 @@ impl LinearGaussian {
         rows: impl Into<Rows<'a>>,
         f: impl Fn(&Group<'_>) -> Result<Vec<f64>> + Sync,
     ) -> Result<Vec<f64>> {
-        let asked = Asked::new(self, Need::Posterior);
+        let inference = Inference::new(self, Purpose::Posterior);
         let parts = map_chunks(rows.into().source(), |chunk: &Chunk<'_>| {
             let mut out = vec![0.0; chunk.nrows()];
-            asked.for_each_group(chunk, |g| {
+            inference.for_each_group(chunk, |g| {
                 g.rows().iter().zip(f(&g)?).for_each(|(row, v)| out[*row] = v);
                 Ok(())
             })?;
@@ -198,21 +198,21 @@ impl LinearGaussian {
         width: usize,
         f: impl Fn(&Group<'_>) -> Result<Mat<f64>> + Sync,
     ) -> Result<Mat<f64>> {
-        let asked = Asked::new(self, Need::LeastSquares);
-        let parts = map_chunks(rows.into().source(), |chunk| columns_of(&asked, chunk, width, &f))?;
+        let inference = Inference::new(self, Purpose::LeastSquares);
+        let parts = map_chunks(rows.into().source(), |chunk| columns_of(&inference, chunk, width, &f))?;
         Ok(stack(width, parts.iter().map(Mat::as_ref)))
     }
 }
 
 /// `width` numbers for each row of a chunk (n × width); `f` gives them as columns (width × rows).
 fn columns_of(
-    asked: &Asked<'_>,
+    inference: &Inference<'_>,
     chunk: &Chunk<'_>,
     width: usize,
     f: impl Fn(&Group<'_>) -> Result<Mat<f64>>,
 ) -> Result<Mat<f64>> {
     let mut out = Mat::zeros(chunk.nrows(), width);
-    asked.for_each_group(chunk, |group| {
+    inference.for_each_group(chunk, |group| {
         scatter_rows(&mut out, group.rows(), f(&group)?.as_ref());
         Ok(())
     })?;
@@ -220,8 +220,8 @@ fn columns_of(
 }
 
 /// Posterior means of the rows of a chunk (n × q).
-pub(super) fn latent_of(asked: &Asked<'_>, chunk: &Chunk<'_>) -> Result<Mat<f64>> {
-    columns_of(asked, chunk, asked.n_latent(), |group| Ok(group.latent()))
+pub(super) fn latent_of(inference: &Inference<'_>, chunk: &Chunk<'_>) -> Result<Mat<f64>> {
+    columns_of(inference, chunk, inference.n_latent(), |group| Ok(group.latent()))
 }
 
 /// Writes column i of `columns` to row `rows[i]`.

@@ -14,18 +14,17 @@ mod transform;
 
 pub(crate) use transform::Frame;
 
-use std::f64::consts::TAU;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::Accumulator;
 use super::moments::check_features;
-use crate::blocks::{BLOCK_ROWS, HoleyRows, ListedRows, Mean, for_each_masked_of};
+use crate::blocks::{BLOCK_ROWS, IncompleteRows, ListedRows, Mean, for_each_masked_of};
 use crate::data::{Cells, Chunk, ObservedRows, Real, with_view};
 use crate::error::{Error, Result};
-use crate::expectation::{LatentParameters, Units};
-use crate::linalg::{Lanes, Mat, MatRef, packed, packed_len};
+use crate::expectation::{Expectation, LatentParameters, Units};
+use crate::linalg::{Mat, MatRef, packed, packed_len};
 
 /// Most rows of a block, however many latent variables there are.
 const MOST_BLOCK_ROWS: usize = 1024;
@@ -130,7 +129,7 @@ impl Latent {
         // Each block passes over all sums of each feature: where these are many, rows are too.
         let block_rows = (packed_len(parameters.n_latent() + 1) / 16).clamp(BLOCK_ROWS, MOST_BLOCK_ROWS);
         for_each_masked_of(block_rows, view, rows, mean, &factor, |block| {
-            self.add(&parameters, block, &weights_of(weights, &block.rows));
+            self.add(&Expectation::new(parameters.scaled(), block), &weights_of(weights, &block.rows));
             Ok(())
         })
     }
@@ -143,74 +142,24 @@ impl Latent {
         for part in counted.chunks(LANES) {
             let mean = Mean { value: &parameters.mean, rest: Some(&parameters.mean_rest) };
             let rows = ListedRows::new(cells, part.iter().copied(), mean, &root);
-            self.add(&parameters, &rows, &weights_of(weights, part));
+            self.add(&Expectation::new(parameters.scaled(), &rows), &weights_of(weights, part));
         }
     }
 
-    /// The expectation step of some rows.
-    fn add(&mut self, parameters: &LatentParameters, rows: &impl HoleyRows, weights: &[f64]) {
-        let (q, noise, loadings) = (parameters.n_latent(), parameters.noise, &parameters.loadings);
-        let (mut grams, mut projections) = (rows.grams(loadings), rows.projections(loadings));
-        let blur = parameters.spread.as_ref().map(|spread| Blur::new(rows, spread, q));
-        if let Some(blur) = &blur {
-            blur.add_to(&mut grams, &mut projections);
-        }
-        let factors = Lanes::new_any(grams, q, noise); // of each pattern
-        let z = factors.solved(rows.pattern(), &projections); // (rows × q)
-        let covariance = factors.inverse(noise);
-        let mut squares = rows.squared_residuals(loadings, &z, None);
-        if let Some(blur) = &blur {
-            blur.add_squares(&z, &mut squares);
-        }
-        let of_pattern =
-            self.totals.add(parameters, rows, weights, (&factors.log_det(), &covariance), (&z, &squares));
+    /// Adds the expectation step of some rows, with weights.
+    fn add<R: IncompleteRows>(&mut self, step: &Expectation<'_, R>, weights: &[f64]) {
+        let (rows, z, covariances) = (step.rows(), step.mean(), step.covariances());
+        let of_patterns = self.totals.add(step, &covariances, weights);
         // w (z, 1) of each row (rows × q + 1), and Σ w E[(z, 1)(z, 1)ᵀ] of each pattern (patterns × packed)
-        let first = weighted(&z, weights);
-        let second = second_moments(&z, rows.pattern(), &first, &covariance, &of_pattern);
+        let first = weighted(z, weights);
+        let second = second_moments(z, rows.pattern(), &first, &covariances, &of_patterns);
         for (k, total) in self.totals.second.iter_mut().enumerate() {
             *total += second.col_as_slice(k).iter().sum::<f64>();
         }
         rows.scatter(second.as_ref(), &mut self.second);
         rows.scatter_deviations(first.as_ref(), &mut self.cross);
-        if matches!(parameters.units, Units::OfNoise(_)) {
+        if matches!(self.parameters.units, Units::OfNoise(_)) {
             rows.scatter_squares(weights, &mut self.squares);
-        }
-    }
-}
-
-/// What the uncertainty of (wⱼ, μⱼ) adds over the features of each pattern (patterns × (q+1)(q+2)/2).
-struct Blur<'a> {
-    sums: Mat<f64>,
-    pattern: &'a [usize],
-    q: usize,
-}
-
-impl<'a> Blur<'a> {
-    fn new(rows: &'a impl HoleyRows, spread: &Mat<f64>, q: usize) -> Self {
-        Self { sums: rows.sums_of(spread), pattern: rows.pattern(), q }
-    }
-
-    /// E[wⱼwⱼᵀ] instead of E[wⱼ]E[wⱼ]ᵀ, and E[wⱼ(xⱼ − μⱼ)] instead of the product of the means.
-    fn add_to(&self, grams: &mut Mat<f64>, projections: &mut Mat<f64>) {
-        for k in 0..packed_len(self.q) {
-            let from = self.sums.col_as_slice(k);
-            grams.col_as_slice_mut(k).iter_mut().zip(from).for_each(|(g, b)| *g += b);
-        }
-        for i in 0..self.q {
-            let from = self.sums.col_as_slice(packed(self.q, i));
-            let to = projections.col_as_slice_mut(i);
-            to.iter_mut().zip(self.pattern).for_each(|(p, pattern)| *p -= from[*pattern]);
-        }
-    }
-
-    /// Σ (z, 1)ᵀ S (z, 1) over the features of each row.
-    fn add_squares(&self, z: &Mat<f64>, squares: &mut [f64]) {
-        let last = |i: usize, row: usize| if i < self.q { z[(row, i)] } else { 1.0 };
-        for (i, k) in (0..=self.q).flat_map(|i| (0..=i).map(move |k| (i, k))) {
-            let (from, twice) = (self.sums.col_as_slice(packed(i, k)), if i == k { 1.0 } else { 2.0 });
-            for (row, (square, pattern)) in squares.iter_mut().zip(self.pattern).enumerate() {
-                *square += twice * from[*pattern] * last(i, row) * last(k, row);
-            }
         }
     }
 }
@@ -220,36 +169,28 @@ fn weights_of(weights: Option<&[f64]>, rows: &[usize]) -> Vec<f64> {
 }
 
 impl Totals {
-    /// Adds what needs no feature, and gives the weight of each pattern.
-    fn add(
+    /// Adds what is not about single features, and gives the weight of each pattern.
+    fn add<R: IncompleteRows>(
         &mut self,
-        parameters: &LatentParameters,
-        rows: &impl HoleyRows,
+        step: &Expectation<'_, R>,
+        covariances: &Mat<f64>,
         weights: &[f64],
-        (log_det, covariance): (&[f64], &Mat<f64>),
-        (z, squares): (&Mat<f64>, &[f64]),
     ) -> Vec<f64> {
-        let (q, noise) = (parameters.n_latent(), parameters.noise);
-        let log_noise = noise.ln();
-        let mut distances: Vec<f64> = squares.iter().map(|s| s / noise).collect(); // ‖e − Wz‖²/σ² + ‖z‖²
-        for i in 0..q {
-            distances.iter_mut().zip(z.col_as_slice(i)).for_each(|(d, z)| *d += z * z);
-        }
-        let mut of_pattern = vec![0.0; log_det.len()];
+        let (rows, q, squares) = (step.rows(), step.n_latent(), step.squared_residuals());
+        let log_densities = step.log_densities(&step.mahalanobis(&squares));
+        let mut of_patterns = vec![0.0; rows.observed().len()];
         for (at, (w, pattern)) in weights.iter().zip(rows.pattern()).enumerate() {
-            let cells = rows.observed()[*pattern] as f64;
-            let volume = (cells - q as f64) * log_noise + log_det[*pattern];
-            self.log_likelihood -= 0.5 * w * (cells * TAU.ln() + volume + distances[at]);
+            self.log_likelihood += w * log_densities[at];
             self.squares += w * squares[at];
-            self.cells += w * cells;
-            of_pattern[*pattern] += w;
+            self.cells += w * rows.observed()[*pattern] as f64;
+            of_patterns[*pattern] += w;
         }
-        for (k, w) in of_pattern.iter().enumerate() {
-            let spread: f64 = (0..q).map(|i| covariance[(k, packed(i, i))]).sum();
-            self.determined += w * (q as f64 - spread);
+        for (k, w) in of_patterns.iter().enumerate() {
+            let trace: f64 = (0..q).map(|i| covariances[(k, packed(i, i))]).sum();
+            self.determined += w * (q as f64 - trace);
             self.weight += w;
         }
-        of_pattern
+        of_patterns
     }
 }
 

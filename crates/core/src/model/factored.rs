@@ -1,14 +1,15 @@
-//! Rows that have the same features: one q × q factor for all of them, and products of whole blocks.
+//! A model with its q × q factor, for rows that observe the same cells: products of whole blocks.
 
 use std::sync::OnceLock;
 
 use super::LinearGaussian;
 use crate::data::Real;
 use crate::error::{Error, Result};
+use crate::expectation::or_infinite;
 use crate::linalg::{ColRef, LatentFactor, Mat, MatRef, add_product, clean_zeros};
 
-/// A model restricted to the features that some rows have, ready to be applied to them.
-pub(super) struct Kernel {
+/// A model of the cells that some rows observe, ready to be applied to them.
+pub(super) struct FactoredModel {
     mean: Vec<f64>,
     root: Vec<f64>,  // √d, the noise deviations relative to √s
     scale: Vec<f64>, // 1/√d
@@ -20,7 +21,7 @@ pub(super) struct Kernel {
     log_det_d: f64,
 }
 
-impl Kernel {
+impl FactoredModel {
     pub(super) fn new(model: &LinearGaussian) -> Result<Self> {
         let p = model.n_features();
         let s = typical_noise(model);
@@ -107,7 +108,7 @@ impl Kernel {
         let r = if s > 0.0 { self.residual(e, z.as_ref()) } else { Mat::zeros(0, e.nrows()) };
         let inverse = if s > 0.0 { 1.0 / s } else { 0.0 };
         let distance = |i: usize| r.col(i).squared_norm_l2() * inverse + z.col(i).squared_norm_l2();
-        (0..e.nrows()).map(|i| or_beyond(distance(i))).collect()
+        (0..e.nrows()).map(|i| or_infinite(distance(i))).collect()
     }
 
     /// Squared length in the data's own units of each column of a residual (p × rows).
@@ -117,11 +118,6 @@ impl Kernel {
         };
         residual.col_iter().map(square).collect()
     }
-}
-
-/// Cells are finite: where a square is not, the distance is beyond all numbers.
-pub(super) fn or_beyond(distance: f64) -> f64 {
-    if distance.is_nan() { f64::INFINITY } else { distance }
 }
 
 /// d: the noise of a feature in units of s.
@@ -139,8 +135,8 @@ pub(super) fn typical_noise(model: &LinearGaussian) -> f64 {
 }
 
 #[inline(always)]
-fn scale_row<'a, T: Real>(out: &mut [f64], row: impl Iterator<Item = &'a T>, kernel: &Kernel) {
+fn scale_row<'a, T: Real>(out: &mut [f64], row: impl Iterator<Item = &'a T>, model: &FactoredModel) {
     // A product takes a quarter of the time of a division, and there is one for every cell.
-    let terms = row.zip(&kernel.mean).zip(&kernel.scale);
+    let terms = row.zip(&model.mean).zip(&model.scale);
     out.iter_mut().zip(terms).for_each(|(o, ((x, m), s))| *o = (x.to_f64() - m) * s);
 }
