@@ -19,6 +19,7 @@ __all__ = [
     "adequacy",
     "adequacy_of_seen",
     "bayes_tables",
+    "command",
     "factor_errors",
     "factor_scores",
     "factor_tables",
@@ -257,6 +258,7 @@ class Model:
     def sample(self, n: int, seed: int, threads: int | None = None) -> NDArray[np.float64]: ...
 
 def fit(rows: Rows, options: Options | FactorOptions, progress: _Progress | None = None) -> Model: ...
+def command(argv: list[str]) -> int: ...
 def most_factors(n_features: int) -> int: ...
 def given_factors(
     mean: NDArray[np.float64],

@@ -149,9 +149,7 @@ pub enum Error {
         what: String,
     },
     /// A cell whose bytes are not UTF-8.
-    #[error(
-        "{place}, column '{column}': the text is not UTF-8; convert the file, or leave the column out with --drop '{column}'"
-    )]
+    #[error("{place}, column '{column}': the text is not UTF-8")]
     NotUtf8 {
         /// Where.
         place: Place,
@@ -244,9 +242,7 @@ pub enum Error {
         second: usize,
     },
     /// Text in a column of numbers.
-    #[error(
-        "{place}, column '{column}': '{text}' is not a number; correct it, or leave the column out with --drop '{column}'"
-    )]
+    #[error("{place}, column '{column}': '{text}' is not a number")]
     NotANumber {
         /// Where.
         place: Place,
@@ -319,7 +315,8 @@ pub enum Error {
     },
     /// Columns or features of a model that have no names, and not as many of both.
     #[error(
-        "{} has {found} columns of numbers where the model has {expected} features, and they cannot be matched by name; select them by position with --columns",
+        "{} has {found} columns of numbers where the model has {expected} features, and they cannot be \
+        matched by name",
         name(path)
     )]
     FeatureCount {
@@ -472,10 +469,7 @@ pub enum Error {
         column: String,
     },
     /// Text columns for a format that holds numbers only.
-    #[error(
-        "{} can hold only numbers, not the column(s) {columns}; write .parquet, .arrow or .csv, or leave them out with --drop",
-        name(path)
-    )]
+    #[error("{} can hold only numbers, not the column(s) {columns}", name(path))]
     OnlyNumbers {
         /// The file.
         path: PathBuf,

@@ -3,6 +3,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "arguments arrive from Python by value")]
 
 mod bayes;
+mod command;
 mod door;
 mod errors;
 mod factor;
@@ -30,6 +31,7 @@ fn _covary(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<factor::FactorOptions>()?;
     module.add_class::<rotation::Rotation>()?;
     module.add_class::<model::Model>()?;
+    module.add_function(wrap_pyfunction!(command::command, module)?)?;
     module.add_function(wrap_pyfunction!(factor::most_factors, module)?)?;
     module.add_function(wrap_pyfunction!(factor::given_factors, module)?)?;
     module.add_function(wrap_pyfunction!(factor::factor_scores, module)?)?;
