@@ -1,4 +1,5 @@
-//! What a flag can do about an error of files. The crates below do not know of flags: what names one is said here.
+//! What a flag can do about an error of files. The crates below do not know of flags: what names one is said
+//! here.
 
 use std::error::Error;
 
