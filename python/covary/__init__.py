@@ -11,31 +11,25 @@
 True
 """
 
-from covary._adequacy import bartlett, kmo, smc
-from covary._bayes import BayesianPCA
 from covary._covary import __version__
-from covary._factor import FactorAnalysis
-from covary._files import load, read
-from covary._input import observed
-from covary._pca import PCA
-from covary._ppca import PPCA
-from covary._rotate import Rotation, rotate
-from covary._select import Selection, select
 
-__all__ = [
-    "BayesianPCA",
-    "FactorAnalysis",
-    "PCA",
-    "PPCA",
-    "Rotation",
-    "Selection",
-    "__version__",
-    "bartlett",
-    "kmo",
-    "load",
-    "observed",
-    "read",
-    "rotate",
-    "select",
-    "smc",
-]
+# Type checkers take this for true; to import typing would cost the command a tenth of its start.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from covary._public import *
+else:
+
+    def __getattr__(name):
+        """Imports what is public, and NumPy and scikit-learn with it, when it is first asked for.
+
+        The command ``covary`` is in this package too and needs none of them.
+        """
+        if name == "__all__" or not name.startswith("_"):
+            from covary import _public
+
+            if name in ("__all__", *_public.__all__):
+                return getattr(_public, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__():
+        return sorted({*globals(), *__getattr__("__all__")})

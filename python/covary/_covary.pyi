@@ -19,6 +19,7 @@ __all__ = [
     "adequacy",
     "adequacy_of_seen",
     "bayes_tables",
+    "command",
     "factor_errors",
     "factor_scores",
     "factor_tables",
@@ -272,6 +273,7 @@ class Model:
     def sample(self, n: int, seed: int, threads: int | None = None) -> NDArray[np.float64]: ...
 
 def fit(rows: Rows, request: Request, progress: _Progress | None = None) -> Model: ...
+def command(argv: list[str]) -> int: ...
 def most_factors(n_features: int) -> int: ...
 def adequacy(
     covariance: NDArray[np.float64], n_rows: float | None = None, names: list[str] | None = None

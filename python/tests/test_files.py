@@ -120,6 +120,9 @@ def test_trouble_with_files_has_pythons_names(X, tmp_path):
     (tmp_path / "text.csv").write_text("a,b\n1,2\n3,four\n5,6\n")
     with pytest.raises((ValueError, OSError)):
         covary.PPCA(2).fit(covary.read(tmp_path / "text.csv", columns=["a", "b"]))
+    (tmp_path / "late.csv").write_text("a,b\n" + "1,2\n" * 5000 + "3,four\n")
+    with pytest.raises(ValueError, match=r"row 5001 .*'four' is not a number; .* with drop=\['b'\]"):
+        covary.PPCA(2).fit(covary.read(tmp_path / "late.csv"))
     with pytest.raises(OSError):
         covary.PPCA(2).fit(X).save(tmp_path / "no such folder" / "m.covary")
 

@@ -1,11 +1,11 @@
 //! How the command ends: one table of exit codes, one sentence for each failure, and no backtrace ever.
 
 use std::panic::{self, AssertUnwindSafe};
-use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
 use covary::ErrorClass;
 
+use crate::advice;
 use crate::console::say;
 use crate::interrupt;
 
@@ -81,7 +81,7 @@ impl From<covary_io::Error> for Failure {
     fn from(error: covary_io::Error) -> Self {
         match error {
             error if error.is_broken_pipe() => Self::BrokenPipe,
-            error => Self::Told { code: error.class().into(), sentence: error.to_string() },
+            error => Self::Told { code: error.class().into(), sentence: advice::sentence(&error) },
         }
     }
 }
@@ -91,6 +91,9 @@ impl From<covary::Error> for Failure {
     fn from(error: covary::Error) -> Self {
         match error {
             covary::Error::Interrupted => Self::interrupted(),
+            covary::Error::Source { class, error } => {
+                Self::Told { code: class.into(), sentence: advice::source_sentence(&*error) }
+            }
             error => Self::Told { code: error.class().into(), sentence: error.to_string() },
         }
     }
@@ -100,18 +103,17 @@ impl From<covary::Error> for Failure {
 static PANIC: Mutex<Option<String>> = Mutex::new(None);
 
 /// Runs the command and turns whatever happens into an exit code.
-pub(crate) fn guarded(run: impl FnOnce() -> Result<Code>) -> ExitCode {
+pub(crate) fn guarded(run: impl FnOnce() -> Result<Code>) -> Code {
     // A decoder that panics on a damaged file is caught where the file is read: the hook must stay silent.
     panic::set_hook(Box::new(|info| {
         let text = info.to_string().replace('\n', " ");
         *PANIC.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
     }));
-    let code = match panic::catch_unwind(AssertUnwindSafe(run)) {
+    match panic::catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(code)) => code,
         Ok(Err(failure)) => tell(&failure),
         Err(_) => tell_bug(),
-    };
-    ExitCode::from(code as u8)
+    }
 }
 
 fn tell(failure: &Failure) -> Code {

@@ -6,6 +6,7 @@ use covary::Error;
 use covary::error::Cell;
 use covary_io::{Schema, shown};
 
+use crate::advice;
 use crate::exit::{Code, Failure};
 
 /// A file as messages call it.
@@ -99,7 +100,7 @@ fn in_words(error: &Error, file: &str, names: &[String]) -> Failure {
         Error::Format(what) => {
             format!("{file} is not a usable covary file: {what}; make it anew with covary, or copy it again")
         }
-        Error::Source { error, .. } => error.to_string(),
+        Error::Source { error, .. } => advice::source_sentence(error.as_ref()),
         Error::Solver { .. } | Error::Parameter { .. } => error.to_string(),
         other => format!("{file}: {other}"),
     };

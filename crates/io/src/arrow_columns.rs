@@ -1,4 +1,5 @@
-//! Arrow columns as cells: which types are numbers, and how a record batch becomes a batch. Null is a hole.
+//! Arrow columns as cells: which types are numbers, and how a record batch becomes a batch. Null is a missing
+//! value.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -46,7 +47,7 @@ fn kind(data_type: &DataType) -> Kind {
         DataType::Float16 | DataType::Float32 => Kind::Single,
         DataType::Boolean => Kind::Boolean,
         DataType::Dictionary(_, values) => kind(values),
-        // A column of type null holds nothing but holes.
+        // A column of type null holds nothing but missing values.
         DataType::Null => Kind::Double,
         other if other.is_numeric() => Kind::Double,
         other => Kind::Other(format!("its type is {other}")),
@@ -99,10 +100,10 @@ impl Projection {
         &self,
         schema: &Schema,
         rows: &RecordBatch,
-        hole: T::Native,
+        missing: T::Native,
     ) -> Result<Vec<T::Native>> {
         let n = rows.num_rows();
-        let mut cells = vec![hole; n * schema.features.len()];
+        let mut cells = vec![missing; n * schema.features.len()];
         for (role, column) in self.roles.iter().zip(rows.columns()) {
             if let Role::Feature(k) = role {
                 copy::<T>(schema, column, &mut cells[k * n..(k + 1) * n])?;
@@ -112,7 +113,7 @@ impl Projection {
     }
 }
 
-/// Copies the values of a column into cells that hold the hole already.
+/// Copies the values of a column into cells that are NaN.
 fn copy<T: ArrowPrimitiveType>(schema: &Schema, column: &ArrayRef, out: &mut [T::Native]) -> Result<()> {
     let damaged = Error::damaged(&schema.path, schema.format.name());
     let cast = cast(column, &T::DATA_TYPE).map_err(damaged)?;
@@ -125,12 +126,12 @@ fn copy<T: ArrowPrimitiveType>(schema: &Schema, column: &ArrayRef, out: &mut [T:
 }
 
 /// Lets a few threads at a time through: what each of them holds is large.
-pub(crate) struct Gate {
+pub(crate) struct Semaphore {
     free: Mutex<usize>,
     freed: Condvar,
 }
 
-impl Gate {
+impl Semaphore {
     /// As many as fit if each needs so much.
     pub(crate) fn new(available: usize, needed: usize) -> Self {
         Self { free: Mutex::new((available / needed.max(1)).max(1)), freed: Condvar::new() }

@@ -13,7 +13,7 @@ use arrow_ipc::{Block, Footer, Message, root_as_footer, root_as_message};
 use arrow_schema::ArrowError;
 use arrow_schema::SchemaRef;
 
-use crate::arrow_columns::{Gate, Projection, columns, guard};
+use crate::arrow_columns::{Projection, Semaphore, columns, guard};
 use crate::batch::Batch;
 use crate::error::{Error, Result};
 use crate::format::Format;
@@ -40,7 +40,7 @@ struct ArrowFile {
     projected: [Projected; 2],
     /// Most bytes of a record batch.
     most: usize,
-    gate: Gate,
+    semaphore: Semaphore,
 }
 
 /// Opens an Arrow IPC file: footer, dictionaries, and the number of rows of each batch.
@@ -60,9 +60,9 @@ pub(crate) fn open(path: &Path, options: &ReadOptions) -> Result<(Arc<Schema>, A
     let blocks = guard(path, "Arrow IPC", || blocks(&file, &footer))?;
     let largest = blocks.iter().map(|(block, _)| block_bytes(block)).max().unwrap_or(0);
     check_size(path, largest, most)?;
-    let gate = Gate::new(options.part_bytes(), largest.saturating_mul(COPIES));
+    let semaphore = Semaphore::new(options.part_bytes(), largest.saturating_mul(COPIES));
     let path = path.into();
-    let file = ArrowFile { path, file, schema: Arc::clone(&schema), blocks, projected, most, gate };
+    let file = ArrowFile { path, file, schema: Arc::clone(&schema), blocks, projected, most, semaphore };
     Ok((schema, Access::Grid(Arc::new(file))))
 }
 
@@ -220,7 +220,7 @@ impl Chunks for ArrowFile {
     fn read(&self, index: usize, carried: bool) -> Result<Batch> {
         let (block, rows) = &self.blocks[index];
         let Projected { decoder, projection } = &self.projected[usize::from(carried)];
-        let batch = self.gate.pass(|| self.decode(block, decoder))?;
+        let batch = self.semaphore.pass(|| self.decode(block, decoder))?;
         if batch.num_rows() != rows.len() {
             return Err(Error::Changed { path: self.path.clone() });
         }

@@ -15,8 +15,8 @@ const MOMENTS_SQUARES: usize = 10;
 
 /// A limit on the memory of the whole process.
 ///
-/// Nothing here depends on the number of threads except how many of them may work at once: what is computed, and in
-/// which pieces, must not.
+/// Nothing here depends on the number of threads except how many of them may work at once: what is computed,
+/// and in which pieces, must not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     total: usize,
@@ -49,19 +49,21 @@ impl Budget {
 
     /// What a solver may hold besides loaded rows of this size.
     pub fn solver(self, table: usize) -> usize {
-        // A quarter of the limit is for chunks on their way. A solver's own estimate counts fewer accumulators than a
-        // single thread can hold, hence three quarters of the rest.
+        // A quarter of the limit is for chunks on their way. A solver's own estimate counts fewer
+        // accumulators than a single thread can hold, hence three quarters of the rest.
         (self.total - self.total / 4).saturating_sub(table) / 4 * 3
     }
 
-    /// What moments of so many features, kept apart for so many parts, would need, when that is more than there is.
+    /// What moments of so many features, kept apart for so many parts, would need, when that is more than
+    /// there is.
     pub fn too_many_for_moments(self, features: usize, parts: usize) -> Option<usize> {
         let square = features.saturating_mul(features).saturating_mul(8);
         let needed = MOMENTS_SQUARES.saturating_mul(square).saturating_mul(parts);
         Some(needed).filter(|needed| *needed > self.solver(0))
     }
 
-    /// How many of the threads may work at once on passes that make p × p accumulators, so many parts of each.
+    /// How many of the threads may work at once on passes that make p × p accumulators, so many parts of
+    /// each.
     pub fn threads(self, available: usize, features: usize, parts: usize) -> usize {
         let by_chunks = self.total / 4 / (CHUNK_FACTOR * self.chunk_bytes());
         let square = features.saturating_mul(features).saturating_mul(8 * parts).max(1);

@@ -34,6 +34,16 @@ pub(crate) fn name(path: &Path) -> String {
     }
 }
 
+/// A file that is written as messages call it.
+fn output_name(path: &Path) -> String {
+    if path.as_os_str() == "-" { "standard output".into() } else { name(path) }
+}
+
+/// A question about the nearest name in brackets, if there is one.
+fn hint(nearest: Option<&String>, question: &str) -> String {
+    nearest.map_or_else(String::new, |name| format!(" ({})", question.replace("{}", name)))
+}
+
 /// A size as messages tell it.
 fn mebibytes(bytes: usize) -> String {
     match bytes >> 20 {
@@ -82,7 +92,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A file cannot be written.
-    #[error("cannot write {}: {}", if path.as_os_str() == "-" { "standard output".into() } else { name(path) }, reason(source))]
+    #[error("cannot write {}: {}", output_name(path), reason(source))]
     Write {
         /// The file, `-` for standard output.
         path: PathBuf,
@@ -97,7 +107,8 @@ pub enum Error {
     },
     /// An ending that tells no format.
     #[error(
-        "the ending of {} tells no format; known are .csv, .tsv (both also with .gz or .zst), .parquet, .arrow, .feather and .npy",
+        "the ending of {} tells no format; known are .csv, .tsv (both also with .gz or .zst), .parquet, \
+        .arrow, .feather and .npy",
         name(path)
     )]
     UnknownEnding {
@@ -149,9 +160,7 @@ pub enum Error {
         what: String,
     },
     /// A cell whose bytes are not UTF-8.
-    #[error(
-        "{place}, column '{column}': the text is not UTF-8; convert the file, or leave the column out with --drop '{column}'"
-    )]
+    #[error("{place}, column '{column}': the text is not UTF-8")]
     NotUtf8 {
         /// Where.
         place: Place,
@@ -178,7 +187,8 @@ pub enum Error {
     },
     /// A row of text that does not fit in memory.
     #[error(
-        "{}: a row that starts in or after line {line} is longer than {}, which is all that the memory limit leaves for one; close the quote if one is open there, or raise the limit",
+        "{}: a row that starts in or after line {line} is longer than {}, which is all that the memory \
+        limit leaves for one; close the quote if one is open there, or raise the limit",
         name(path), mebibytes(*most)
     )]
     LongRow {
@@ -191,7 +201,8 @@ pub enum Error {
     },
     /// More columns than fit in memory.
     #[error(
-        "{} has {found} columns, and the memory limit leaves room for {most}; raise the limit, or turn the table so that rows are columns",
+        "{} has {found} columns, and the memory limit leaves room for {most}; raise the limit, or turn the \
+        table so that rows are columns",
         name(path)
     )]
     Wide {
@@ -204,7 +215,8 @@ pub enum Error {
     },
     /// A part of a file that can only be read whole and does not fit in memory.
     #[error(
-        "{}: {part} needs {} at once, more than the {} that the memory limit leaves for it; raise the limit, or write the file in smaller parts",
+        "{}: {part} needs {} at once, more than the {} that the memory limit leaves for it; raise the \
+        limit, or write the file in smaller parts",
         name(path), mebibytes(*needed), mebibytes(*most)
     )]
     LargePart {
@@ -219,7 +231,8 @@ pub enum Error {
     },
     /// A pipe or a device where a format is read at many places.
     #[error(
-        "{} is not a regular file, and {format} is read at many places of one; save it as a file first, or send rows as CSV",
+        "{} is not a regular file, and {format} is read at many places of one; save it as a file first, or \
+        send rows as CSV",
         name(path)
     )]
     NotRegular {
@@ -244,9 +257,7 @@ pub enum Error {
         second: usize,
     },
     /// Text in a column of numbers.
-    #[error(
-        "{place}, column '{column}': '{text}' is not a number; correct it, or leave the column out with --drop '{column}'"
-    )]
+    #[error("{place}, column '{column}': '{text}' is not a number")]
     NotANumber {
         /// Where.
         place: Place,
@@ -257,7 +268,8 @@ pub enum Error {
     },
     /// An infinite number, or one too large for double precision.
     #[error(
-        "{place}, column '{column}': '{text}' is infinite or too large; replace it by a number or, if it is unknown, leave the cell empty"
+        "{place}, column '{column}': '{text}' is infinite or too large; replace it by a number or, if it is \
+        unknown, leave the cell empty"
     )]
     Infinite {
         /// Where.
@@ -279,11 +291,14 @@ pub enum Error {
         row: usize,
         /// The column.
         column: String,
-        /// What stands there; NaN for a hole.
+        /// What stands there; NaN for a missing value.
         value: f64,
     },
     /// A column that was asked for but is not there.
-    #[error("{} has no column '{column}'{}; its columns are {known}", name(path), nearest.as_ref().map(|n| format!(" (did you mean '{n}'?)")).unwrap_or_default())]
+    #[error(
+        "{} has no column '{column}'{}; its columns are {known}",
+        name(path), hint(nearest.as_ref(), "did you mean '{}'?")
+    )]
     UnknownColumn {
         /// The file.
         path: PathBuf,
@@ -295,7 +310,10 @@ pub enum Error {
         known: String,
     },
     /// Features of a model that the file does not have.
-    #[error("{} lacks {missing}, which the model needs{}; its columns are {known}", name(path), nearest.as_ref().map(|n| format!(" (is '{n}' meant?)")).unwrap_or_default())]
+    #[error(
+        "{} lacks {missing}, which the model needs{}; its columns are {known}",
+        name(path), hint(nearest.as_ref(), "is '{}' meant?")
+    )]
     MissingFeatures {
         /// The file.
         path: PathBuf,
@@ -308,7 +326,8 @@ pub enum Error {
     },
     /// A feature of a model whose column was asked for as something else.
     #[error(
-        "{}: the model needs the column '{column}', which is dropped, carried along or used as weights; leave it among the features",
+        "{}: the model needs the column '{column}', which is dropped, carried along or used as weights; \
+        leave it among the features",
         name(path)
     )]
     FeatureTaken {
@@ -319,7 +338,8 @@ pub enum Error {
     },
     /// Columns or features of a model that have no names, and not as many of both.
     #[error(
-        "{} has {found} columns of numbers where the model has {expected} features, and they cannot be matched by name; select them by position with --columns",
+        "{} has {found} columns of numbers where the model has {expected} features, and they cannot be \
+        matched by name",
         name(path)
     )]
     FeatureCount {
@@ -332,7 +352,9 @@ pub enum Error {
     },
     /// A matrix of covariances that has not as many rows as columns.
     #[error(
-        "{} is no matrix of covariances or correlations: it has {} and {columns} columns of numbers; as many rows as columns are needed, with names of the features in the header and, if you like, in a first column",
+        "{} is no matrix of covariances or correlations: it has {} and {columns} columns of numbers; as \
+        many rows as columns are needed, with names of the features in the header and, if you like, in a \
+        first column",
         name(path), if rows > columns { "more rows".into() } else { format!("{rows} rows") }
     )]
     NotSquare {
@@ -345,7 +367,8 @@ pub enum Error {
     },
     /// A row of a matrix that is called otherwise than its column.
     #[error(
-        "{}, row {row}: the row is '{found}' where the header has '{expected}'; rows and columns of a matrix must stand for the same features in the same order",
+        "{}, row {row}: the row is '{found}' where the header has '{expected}'; rows and columns of a \
+        matrix must stand for the same features in the same order",
         name(path)
     )]
     RowName {
@@ -387,7 +410,10 @@ pub enum Error {
         role: &'static str,
     },
     /// No column is left to model.
-    #[error("{} has no numeric column to model{}", name(path), if *selected { " after the selection" } else { "" })]
+    #[error(
+        "{} has no numeric column to model{}",
+        name(path), if *selected { " after the selection" } else { "" }
+    )]
     NoFeatures {
         /// The file.
         path: PathBuf,
@@ -420,7 +446,8 @@ pub enum Error {
     },
     /// A number that is no id.
     #[error(
-        "{place}, column '{column}': '{text}' is no id; ids are whole numbers from 0 on (up to 2^53 where the file holds them as floats), or text"
+        "{place}, column '{column}': '{text}' is no id; ids are whole numbers from 0 on (up to 2^53 where \
+        the file holds them as floats), or text"
     )]
     BadId {
         /// Where.
@@ -431,7 +458,11 @@ pub enum Error {
         text: String,
     },
     /// An id that a model does not know.
-    #[error("{place}, column '{column}': the model has no feature '{text}'{}; leave such rows out, or fit a model to data that have it", nearest.as_ref().map(|n| format!(" (is '{n}' meant?)")).unwrap_or_default())]
+    #[error(
+        "{place}, column '{column}': the model has no feature '{text}'{}; leave such rows out, or fit a \
+        model to data that have it",
+        hint(nearest.as_ref(), "is '{}' meant?")
+    )]
     UnknownId {
         /// Where.
         place: Place,
@@ -444,7 +475,8 @@ pub enum Error {
     },
     /// Text where a triple should have a number.
     #[error(
-        "{place}, column '{column}': '{text}' is not a number; correct it or, if it is unknown, leave it empty"
+        "{place}, column '{column}': '{text}' is not a number; correct it or, if it is unknown, leave it \
+        empty"
     )]
     BadValue {
         /// Where.
@@ -456,7 +488,8 @@ pub enum Error {
     },
     /// A cell that two triples give.
     #[error(
-        "{}: rows {first} and {second} both say what '{row}' has for '{column}'; keep one of them, or their mean",
+        "{}: rows {first} and {second} both say what '{row}' has for '{column}'; keep one of them, or their \
+        mean",
         name(path)
     )]
     DuplicateTriple {
@@ -472,10 +505,7 @@ pub enum Error {
         column: String,
     },
     /// Text columns for a format that holds numbers only.
-    #[error(
-        "{} can hold only numbers, not the column(s) {columns}; write .parquet, .arrow or .csv, or leave them out with --drop",
-        name(path)
-    )]
+    #[error("{} can hold only numbers, not the column(s) {columns}", name(path))]
     OnlyNumbers {
         /// The file.
         path: PathBuf,

@@ -17,13 +17,13 @@ use crate::select::{self, Selection};
 /// Doubles hold every whole number up to here.
 const LARGEST: f64 = 9_007_199_254_740_992.0;
 
-/// What a column of ids is known to hold before its cells are seen.
+/// What a column of ids is known to hold before its cells are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Holds {
+enum IdKind {
     Numbers,
     Text,
     /// Text files do not say: numbers if all cells are.
-    Whatever,
+    Undeclared,
 }
 
 /// A column of ids among the carried columns of a file.
@@ -33,7 +33,7 @@ pub(crate) struct IdColumn {
     pub(crate) name: String,
     /// Position among the carried columns.
     carried: usize,
-    holds: Holds,
+    kind: IdKind,
 }
 
 impl IdColumn {
@@ -46,12 +46,12 @@ impl IdColumn {
             DataType::Dictionary(_, values) => values,
             other => other,
         };
-        let holds = match schema.format {
-            Format::Delimited { .. } => Holds::Whatever,
-            _ if data_type.is_numeric() => Holds::Numbers,
-            _ => Holds::Text,
+        let kind = match schema.format {
+            Format::Delimited { .. } => IdKind::Undeclared,
+            _ if data_type.is_numeric() => IdKind::Numbers,
+            _ => IdKind::Text,
         };
-        Ok(Self { path: schema.path.clone(), name, carried, holds })
+        Ok(Self { path: schema.path.clone(), name, carried, kind })
     }
 
     /// The ids of a batch as text.
@@ -103,11 +103,11 @@ pub(crate) fn column_name(schema: &Schema, selection: &Selection) -> Result<Stri
 }
 
 /// Which of some names an id is: as written, or the same whole number written otherwise.
-pub(crate) struct Known<'a> {
+pub(crate) struct NameIndex<'a> {
     index: HashMap<&'a str, usize>,
 }
 
-impl<'a> Known<'a> {
+impl<'a> NameIndex<'a> {
     pub(crate) fn new(names: &'a [String]) -> Self {
         Self { index: names.iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect() }
     }
@@ -119,20 +119,20 @@ impl<'a> Known<'a> {
 
 /// The ids of a column in the order in which they first appear.
 #[derive(Default)]
-pub(crate) struct Ids {
+pub(crate) struct DistinctIds {
     index: HashMap<String, usize>,
     names: Vec<String>,
     first_rows: Vec<usize>,
 }
 
-/// The names of all rows or items, and which of them each id is.
-pub(crate) struct Settled {
+/// The names of all rows or items, and the position of each distinct id among them.
+pub(crate) struct OrderedIds {
     pub(crate) names: Vec<String>,
-    pub(crate) which: Vec<usize>,
+    pub(crate) positions: Vec<usize>,
 }
 
-impl Ids {
-    /// The position of an id, which is seen in this row.
+impl DistinctIds {
+    /// The position of an id that stands in this row.
     pub(crate) fn position(&mut self, id: &str, row: usize) -> usize {
         if let Some(&position) = self.index.get(id) {
             return position;
@@ -145,25 +145,25 @@ impl Ids {
     }
 
     /// Finds all ids among names that are given.
-    pub(crate) fn among(&self, column: &IdColumn, names: &[String]) -> Result<Settled> {
-        let known = Known::new(names);
+    pub(crate) fn positions_in(&self, column: &IdColumn, names: &[String]) -> Result<OrderedIds> {
+        let index = NameIndex::new(names);
         let find =
-            |(id, row): (&String, &usize)| known.find(id).ok_or_else(|| column.unknown(*row, id, names));
-        let which = self.names.iter().zip(&self.first_rows).map(find).collect::<Result<_>>()?;
-        Ok(Settled { names: names.to_vec(), which })
+            |(id, row): (&String, &usize)| index.find(id).ok_or_else(|| column.unknown(*row, id, names));
+        let positions = self.names.iter().zip(&self.first_rows).map(find).collect::<Result<_>>()?;
+        Ok(OrderedIds { names: names.to_vec(), positions })
     }
 
     /// Whole numbers ascend; anything else keeps the order in which it first appears.
-    pub(crate) fn settle(self, column: &IdColumn) -> Result<Settled> {
+    pub(crate) fn ordered(self, column: &IdColumn) -> Result<OrderedIds> {
         let is_text = |id: &String| cell::read(id.as_bytes()) == Cell::Text;
-        let numbers = match column.holds {
-            Holds::Numbers => true,
-            Holds::Text => false,
-            Holds::Whatever => !self.names.iter().any(is_text),
+        let numbers = match column.kind {
+            IdKind::Numbers => true,
+            IdKind::Text => false,
+            IdKind::Undeclared => !self.names.iter().any(is_text),
         };
         if !numbers {
-            let which = (0..self.names.len()).collect();
-            return Ok(Settled { names: self.names, which });
+            let positions = (0..self.names.len()).collect();
+            return Ok(OrderedIds { names: self.names, positions });
         }
         let written: Vec<String> = self
             .names
@@ -174,9 +174,9 @@ impl Ids {
         let mut names = written.clone();
         names.sort_by(|a, b| order(a).cmp(&order(b)));
         names.dedup();
-        let known = Known::new(&names);
-        let which = written.iter().filter_map(|id| known.find(id)).collect();
-        Ok(Settled { which, names })
+        let index = NameIndex::new(&names);
+        let positions = written.iter().filter_map(|id| index.find(id)).collect();
+        Ok(OrderedIds { positions, names })
     }
 }
 
@@ -184,7 +184,7 @@ impl Ids {
 fn number(column: &IdColumn, id: &str, row: usize) -> Result<String> {
     match whole(id) {
         Some(id) => Ok(id),
-        None if cell::read(id.as_bytes()) == Cell::Hole => Err(column.empty(row)),
+        None if cell::read(id.as_bytes()) == Cell::Missing => Err(column.empty(row)),
         None => Err(column.bad(row, id)),
     }
 }
@@ -213,32 +213,32 @@ fn order(digits: &str) -> (usize, &str, usize) {
 mod tests {
     use super::*;
 
-    fn settle(holds: Holds, ids: &[&str]) -> Result<Settled> {
-        let column = IdColumn { path: "t.csv".into(), name: "user".into(), carried: 0, holds };
-        let mut seen = Ids::default();
+    fn ordered(kind: IdKind, ids: &[&str]) -> Result<OrderedIds> {
+        let column = IdColumn { path: "t.csv".into(), name: "user".into(), carried: 0, kind };
+        let mut distinct = DistinctIds::default();
         for (row, id) in ids.iter().enumerate() {
-            seen.position(id, row);
+            distinct.position(id, row);
         }
-        seen.settle(&column)
+        distinct.ordered(&column)
     }
 
     #[test]
     fn numbers_ascend_and_text_stays_as_it_came() {
-        let settled = settle(Holds::Whatever, &["10", "9", "123456789012345678901", "0", "9.0"]).unwrap();
-        assert_eq!(settled.names, ["0", "9", "10", "123456789012345678901"]);
-        assert_eq!(settled.which, [2, 1, 3, 0, 1]);
-        let settled = settle(Holds::Whatever, &["10", "9", "b", "-1", "NA"]).unwrap();
-        assert_eq!(settled.names, ["10", "9", "b", "-1", "NA"]);
-        assert_eq!(settle(Holds::Text, &["3", "-1"]).unwrap().names, ["3", "-1"]);
-        assert_eq!(settle(Holds::Numbers, &["7", "007", "2.0"]).unwrap().names, ["2", "7", "007"]);
+        let ids = ordered(IdKind::Undeclared, &["10", "9", "123456789012345678901", "0", "9.0"]).unwrap();
+        assert_eq!(ids.names, ["0", "9", "10", "123456789012345678901"]);
+        assert_eq!(ids.positions, [2, 1, 3, 0, 1]);
+        let ids = ordered(IdKind::Undeclared, &["10", "9", "b", "-1", "NA"]).unwrap();
+        assert_eq!(ids.names, ["10", "9", "b", "-1", "NA"]);
+        assert_eq!(ordered(IdKind::Text, &["3", "-1"]).unwrap().names, ["3", "-1"]);
+        assert_eq!(ordered(IdKind::Numbers, &["7", "007", "2.0"]).unwrap().names, ["2", "7", "007"]);
     }
 
     #[test]
     fn numbers_that_are_no_ids_are_told() {
         for id in ["-1", "1.5", "inf", "1e300", "-0.5"] {
-            let error = settle(Holds::Whatever, &["1", "2", id]).err().unwrap();
+            let error = ordered(IdKind::Undeclared, &["1", "2", id]).err().unwrap();
             assert!(matches!(&error, Error::BadId { place, .. } if place.row == 3), "{id}: {error}");
         }
-        assert!(matches!(settle(Holds::Whatever, &["1", "NA"]), Err(Error::EmptyId { .. })));
+        assert!(matches!(ordered(IdKind::Undeclared, &["1", "NA"]), Err(Error::EmptyId { .. })));
     }
 }

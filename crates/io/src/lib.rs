@@ -1,13 +1,14 @@
 //! Files to rows and back: CSV, TSV, Parquet, Arrow IPC and NPY, as tables, grids, streams and batches.
 //!
-//! [`open`] tells the format by the ending and decides about the columns; the [`Reader`] then offers the rows in the
-//! way that suits: [`Reader::load`] for a table in memory (or the way to go on when it does not fit),
-//! [`Reader::grid`] for a [`covary::data::RowSource`], [`Reader::batches`] for rows in order together with the
-//! columns that are carried through. [`Writer`] writes such tables; files appear whole or not at all.
-//! [`triples`] reads the cells of a mostly empty table one per row, [`pairs`] which of its cells somebody asks about,
-//! [`matrix`] and [`square_matrix`] matrices with names on two sides.
+//! [`open`] tells the format by the ending and decides about the columns; the [`Reader`] then offers the rows
+//! in the way that suits: [`Reader::load`] for a table in memory (or the way to go on when it does not fit),
+//! [`Reader::grid`] for a [`covary::data::RowSource`], [`Reader::batches`] for rows in order together with
+//! the columns that are carried through. [`Writer`] writes such tables; files appear whole or not at all.
+//! [`triples`] reads the cells of a mostly empty table one per row, [`pairs`] which of its cells somebody
+//! asks about, [`matrix`] and [`square_matrix`] matrices with names on two sides.
 //!
-//! An empty cell, NA, NaN and null are holes (NaN). Columns that are not numeric are carried, not modelled.
+//! An empty cell, NA, NaN and null are missing values (NaN). Columns that are not numeric are carried, not
+//! modelled.
 #![forbid(unsafe_code)]
 
 mod arrow_columns;

@@ -10,13 +10,13 @@ use crate::error::{Error, Result};
 use crate::reader::{Grid, Loaded};
 use crate::schema::Schema;
 
-/// A cell type of a table, and how it is found in chunks.
-trait Cell: Real + Default {
+/// The type of the cells of a table, and how it is found in chunks.
+trait Number: Real + Default {
     fn of<'a>(cells: &'a Cells<'_>) -> Option<MatRef<'a, Self>>;
     fn block(block: Block<'static, Self>) -> Cells<'static>;
 }
 
-impl Cell for f32 {
+impl Number for f32 {
     fn of<'a>(cells: &'a Cells<'_>) -> Option<MatRef<'a, f32>> {
         match cells {
             Cells::F32(block) => Some(block.view()),
@@ -28,7 +28,7 @@ impl Cell for f32 {
     }
 }
 
-impl Cell for f64 {
+impl Number for f64 {
     fn of<'a>(cells: &'a Cells<'_>) -> Option<MatRef<'a, f64>> {
         match cells {
             Cells::F64(block) => Some(block.view()),
@@ -58,7 +58,7 @@ pub(crate) fn grid(grid: Grid, limit: usize, on_rows: &(dyn Fn(usize) + Sync)) -
 }
 
 /// Every chunk goes straight to its rows of the table, on all cores.
-fn fill<T: Cell>(grid: &Grid, on_rows: &(dyn Fn(usize) + Sync)) -> Result<Table<'static>> {
+fn fill<T: Number>(grid: &Grid, on_rows: &(dyn Fn(usize) + Sync)) -> Result<Table<'static>> {
     let (p, n) = (grid.schema().features.len(), grid.total_rows());
     let mut cells = vec![T::default(); n * p];
     let mut weights = vec![0.0; if grid.schema().weights.is_some() { n } else { 0 }];
@@ -80,7 +80,7 @@ fn fill<T: Cell>(grid: &Grid, on_rows: &(dyn Fn(usize) + Sync)) -> Result<Table<
     table(grid.schema(), cells, weights)
 }
 
-fn fill_part<T: Cell>(grid: &Grid, index: usize, out: &mut [T], weights: &mut [f64]) -> Result<()> {
+fn fill_part<T: Number>(grid: &Grid, index: usize, out: &mut [T], weights: &mut [f64]) -> Result<()> {
     let chunk = grid.chunks().read(index, false)?.chunk;
     let view = T::of(chunk.cells()).filter(|v| v.nrows() * v.ncols() == out.len());
     copy_rows(view.ok_or_else(|| Error::Changed { path: grid.schema().path.clone() })?, out);
@@ -109,7 +109,7 @@ fn copy_rows<T: Real>(view: MatRef<'_, T>, out: &mut [T]) {
     }
 }
 
-fn table<T: Cell>(schema: &Schema, cells: Vec<T>, weights: Vec<f64>) -> Result<Table<'static>> {
+fn table<T: Number>(schema: &Schema, cells: Vec<T>, weights: Vec<f64>) -> Result<Table<'static>> {
     let ncols = schema.features.len();
     let nrows = cells.len() / ncols;
     let table = Table::new(T::block(Block::Owned { cells, nrows, ncols, order: Order::Rows }));
@@ -150,7 +150,8 @@ pub(crate) fn stream(
     }
 }
 
-/// Cuts a large buffer into chunks from its end, giving back memory as it goes, so that it is never held twice.
+/// Cuts a large buffer into chunks from its end, giving back memory as it goes, so that it is never held
+/// twice.
 fn split(
     schema: &Schema,
     mut cells: Vec<f64>,

@@ -28,7 +28,8 @@ fn of_machine(meminfo: &str) -> Option<usize> {
     Some(free.saturating_add(swap).saturating_mul(1024))
 }
 
-/// The limit less what is in use; files that are cached and not in use are given back when others need the room.
+/// The limit less what is in use; files that are cached and not in use are given back when others need the
+/// room.
 fn of_container(limit: &str, used: &str, stat: &str) -> Option<usize> {
     let (limit, used): (usize, usize) = (limit.trim().parse().ok()?, used.trim().parse().ok()?);
     let cached = field(stat, "inactive_file").unwrap_or(0);

@@ -1,4 +1,5 @@
-//! The array file of `NumPy` as a grid: rows or columns read at their place, numbers of any width and byte order.
+//! The array file of `NumPy` as a grid: rows or columns read at their place, numbers of any width and byte
+//! order.
 
 use std::fs::File;
 use std::io::Seek;
@@ -77,7 +78,8 @@ fn element(path: &Path, dtype: &DType) -> Result<Element> {
     let unsupported = || Error::Unsupported {
         path: path.into(),
         what: format!(
-            "it holds {}, but only booleans, integers and 4- or 8-byte floats can be read; convert it with astype",
+            "it holds {}, but only booleans, integers and 4- or 8-byte floats can be read; convert it with \
+            astype",
             dtype.descr()
         ),
     };

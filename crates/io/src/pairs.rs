@@ -1,4 +1,5 @@
-//! Files of pairs, who and what: cells of a table that somebody wants to know about, with all their other columns.
+//! Files of pairs, who and what: cells of a table that somebody wants to know about, with all their other
+//! columns.
 
 use std::path::Path;
 
@@ -6,7 +7,7 @@ use arrow_array::ArrayRef;
 
 use crate::batch::{Batch, Batches};
 use crate::error::{Error, Result};
-use crate::ids::{IdColumn, Known};
+use crate::ids::{IdColumn, NameIndex};
 use crate::reader::open;
 use crate::schema::{Carry, ReadOptions, Schema};
 use crate::triples::TripleColumns;
@@ -28,8 +29,8 @@ pub struct Pairs<'a> {
     batches: Batches,
     row: IdColumn,
     item: IdColumn,
-    rows: Known<'a>,
-    items: Known<'a>,
+    rows: NameIndex<'a>,
+    items: NameIndex<'a>,
     item_names: &'a [String],
 }
 
@@ -56,8 +57,8 @@ pub fn pairs<'a>(
         batches,
         row,
         item,
-        rows: Known::new(rows),
-        items: Known::new(items),
+        rows: NameIndex::new(rows),
+        items: NameIndex::new(items),
         item_names: items,
     })
 }

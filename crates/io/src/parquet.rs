@@ -15,7 +15,7 @@ use ::parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use arrow_array::RecordBatch;
 use arrow_select::concat::concat_batches;
 
-use crate::arrow_columns::{Gate, Projection, columns, guard};
+use crate::arrow_columns::{Projection, Semaphore, columns, guard};
 use crate::batch::Batch;
 use crate::error::{Error, Result};
 use crate::format::Format;
@@ -68,7 +68,8 @@ struct Piece {
     rows: Range<usize>,
 }
 
-/// A decoder in the middle of a row group. The next piece goes on where it stands, instead of skipping there anew.
+/// A decoder in the middle of a row group. The next piece goes on where it stands, instead of skipping there
+/// anew.
 struct Cursor {
     group: usize,
     offset: usize,
@@ -87,7 +88,7 @@ struct ParquetFile {
     cursors: Mutex<VecDeque<Cursor>>,
     /// Decoders that may be in memory at once.
     decoders: usize,
-    gate: Gate,
+    semaphore: Semaphore,
 }
 
 /// Opens a Parquet file: footer only.
@@ -107,7 +108,7 @@ pub(crate) fn open(path: &Path, options: &ReadOptions) -> Result<(Arc<Schema>, A
         path: path.into(),
         pieces: Pieces::new(path, &metadata, piece_rows)?,
         decoders: (most / decoder_bytes.max(1)).max(1),
-        gate: Gate::new(most, decoder_bytes),
+        semaphore: Semaphore::new(most, decoder_bytes),
         input,
         metadata,
         schema: Arc::clone(&schema),
@@ -207,7 +208,7 @@ impl Chunks for ParquetFile {
 
     fn read(&self, index: usize, carried: bool) -> Result<Batch> {
         let piece = &self.pieces.get(index);
-        let decoded = self.gate.pass(|| guard(&self.path, "Parquet", || self.decode(piece, carried)));
+        let decoded = self.semaphore.pass(|| guard(&self.path, "Parquet", || self.decode(piece, carried)));
         let batch = decoded.map_err(|error| self.input.in_words(&self.path, error))?;
         if batch.num_rows() != piece.rows.len() {
             return Err(Error::Changed { path: self.path.clone() });

@@ -82,12 +82,12 @@ fn page_bytes(mut head: &[u8]) -> Option<usize> {
 }
 
 /// Reads on from a position.
-pub(crate) struct At {
+pub(crate) struct OffsetReader {
     file: Arc<File>,
     offset: u64,
 }
 
-impl Read for At {
+impl Read for OffsetReader {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let n = read_at(&self.file, buffer, self.offset)?;
         self.offset += n as u64;
@@ -102,11 +102,11 @@ impl Length for Input {
 }
 
 impl ChunkReader for Input {
-    type T = BufReader<At>;
+    type T = BufReader<OffsetReader>;
 
     fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
         self.check_page(start)?;
-        Ok(BufReader::with_capacity(4096, At { file: Arc::clone(&self.file), offset: start }))
+        Ok(BufReader::with_capacity(4096, OffsetReader { file: Arc::clone(&self.file), offset: start }))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {

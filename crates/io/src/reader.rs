@@ -23,7 +23,8 @@ pub(crate) trait Chunks: Send + Sync {
     fn read(&self, index: usize, carried: bool) -> Result<Batch>;
 }
 
-/// A file that can be read in any order and again: plain CSV and TSV, Parquet, Arrow IPC, NPY. Cheap to clone.
+/// A file that can be read in any order and again: plain CSV and TSV, Parquet, Arrow IPC, NPY. Cheap to
+/// clone.
 #[derive(Clone)]
 pub struct Grid {
     schema: Arc<Schema>,
@@ -227,8 +228,8 @@ impl Reader {
         Stream::new(&schema, self.feed())
     }
 
-    /// Reads all rows into one table if it takes no more than `memory_limit` bytes; otherwise gives back what can
-    /// be read in pieces. Cells in single precision stay so.
+    /// Reads all rows into one table if it takes no more than `memory_limit` bytes; otherwise gives back what
+    /// can be read in pieces. Cells in single precision stay so.
     ///
     /// # Errors
     /// Whatever is wrong with the file.

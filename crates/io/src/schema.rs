@@ -13,8 +13,8 @@ use crate::select::{self, Selection};
 /// What to read of a file.
 #[derive(Debug, Clone)]
 pub struct ReadOptions {
-    /// Exactly these features in this order, as a model needs them; other columns of numbers are left out. Columns
-    /// without names are taken by position, and there must be as many as features.
+    /// Exactly these features in this order, as a model needs them; other columns of numbers are left out.
+    /// Columns without names are taken by position, and there must be as many as features.
     pub features: Option<Vec<String>>,
     /// The features have no names of their own: where no columns are called so, columns of numbers are taken
     /// by position, and there must be as many.
@@ -31,7 +31,8 @@ pub struct ReadOptions {
     pub carry: Carry,
     /// A column that holds the weights of the rows.
     pub weights: Option<String>,
-    /// Size of a chunk, in bytes of text or of decoded cells. The grid of a file depends on it and on nothing else.
+    /// Size of a chunk, in bytes of text or of decoded cells. The grid of a file depends on it and on nothing
+    /// else.
     pub chunk_bytes: usize,
     /// Most bytes of a row of text. Other parts that must be in memory at once, such as the pages of Parquet
     /// or a record batch of Arrow, may take up to [`ReadOptions::PIECES`] times as many; what is larger is

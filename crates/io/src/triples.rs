@@ -1,4 +1,4 @@
-//! Files of triples, who, what and how much, as tables of which only those cells were seen.
+//! Files in long format, one cell per row: who, what and how much. Cells without a row are missing.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use arrow_schema::DataType;
 use covary::data::{Cells, Observed};
 
 use crate::error::{Error, Result};
-use crate::ids::{IdColumn, Ids, Settled, column_name};
+use crate::ids::{DistinctIds, IdColumn, OrderedIds, column_name};
 use crate::reader::{Reader, open};
 use crate::schema::{CarriedBecause, CarriedColumn, Carry, ReadOptions, Schema};
 use crate::select::Selection;
@@ -71,12 +71,12 @@ pub struct Triples {
 
 /// Reads triples from a file of any format (`-` is CSV on standard input).
 ///
-/// Ids are text or whole numbers. Whole numbers are put in ascending order, names stay in the order in which they first
-/// appear. A triple whose value is a hole says that the cell was not seen.
+/// Ids are text or whole numbers. Whole numbers are put in ascending order, names stay in the order in which
+/// they first appear. A triple without a value says that the cell is missing.
 ///
 /// # Errors
-/// File trouble, columns that are not there, values that are no finite numbers, numbers below 0 or with a fraction as
-/// ids, two triples for one cell, and items that are not among those asked for.
+/// File trouble, columns that are not there, values that are no finite numbers, numbers below 0 or with a
+/// fraction as ids, two triples for one cell, and items that are not among those asked for.
 ///
 /// ```no_run
 /// use covary_io::{TripleColumns, TripleOptions, triples};
@@ -86,14 +86,14 @@ pub struct Triples {
 /// # Ok::<(), covary_io::Error>(())
 /// ```
 pub fn triples(path: impl AsRef<Path>, options: &TripleOptions) -> Result<Triples> {
-    let reading = Reading::new(path.as_ref(), options)?;
+    let reading = TripleReader::new(path.as_ref(), options)?;
     let (row, item, mut schema) =
         (reading.row.clone(), reading.item.clone(), reading.reader.schema().clone());
-    let Seen { rows, items, triples } = reading.run()?;
-    let rows = rows.settle(&row)?;
+    let LongTable { rows, items, triples } = reading.run()?;
+    let rows = rows.ordered(&row)?;
     let items = match &options.items {
-        Some(names) => items.among(&item, names)?,
-        None => items.settle(&item)?,
+        Some(names) => items.positions_in(&item, names)?,
+        None => items.ordered(&item)?,
     };
     let cells = observed(&rows, &items, &triples)
         .map_err(|error| twice(path.as_ref(), error, &rows, &items, &triples))?;
@@ -112,15 +112,21 @@ fn who(name: String) -> CarriedColumn {
 /// Positions of the ids as they first appeared, and the value.
 type Triple = (usize, usize, f64);
 
-fn observed(rows: &Settled, items: &Settled, triples: &[Triple]) -> covary::Result<Observed<'static>> {
-    let cells = triples.iter().map(|&(i, j, value)| (rows.which[i], items.which[j], value));
+fn observed(rows: &OrderedIds, items: &OrderedIds, triples: &[Triple]) -> covary::Result<Observed<'static>> {
+    let cells = triples.iter().map(|&(i, j, value)| (rows.positions[i], items.positions[j], value));
     Observed::from_triples(rows.names.len(), items.names.len(), cells)
 }
 
 /// The core knows which cell is given twice, the file knows by which rows.
-fn twice(path: &Path, error: covary::Error, rows: &Settled, items: &Settled, triples: &[Triple]) -> Error {
+fn twice(
+    path: &Path,
+    error: covary::Error,
+    rows: &OrderedIds,
+    items: &OrderedIds,
+    triples: &[Triple],
+) -> Error {
     let covary::Error::DuplicateCell { cell } = &error else { return error.into() };
-    let same = |t: &Triple| rows.which[t.0] == cell.row && items.which[t.1] == cell.column;
+    let same = |t: &Triple| rows.positions[t.0] == cell.row && items.positions[t.1] == cell.column;
     let mut found = triples.iter().enumerate().filter(|(_, t)| same(t)).map(|(at, _)| at + 1);
     Error::DuplicateTriple {
         path: path.into(),
@@ -131,7 +137,7 @@ fn twice(path: &Path, error: covary::Error, rows: &Settled, items: &Settled, tri
     }
 }
 
-struct Reading {
+struct TripleReader {
     reader: Reader,
     row: IdColumn,
     item: IdColumn,
@@ -140,13 +146,13 @@ struct Reading {
 
 /// What the rows of the file say.
 #[derive(Default)]
-struct Seen {
-    rows: Ids,
-    items: Ids,
+struct LongTable {
+    rows: DistinctIds,
+    items: DistinctIds,
     triples: Vec<Triple>,
 }
 
-impl Reading {
+impl TripleReader {
     fn new(path: &Path, options: &TripleOptions) -> Result<Self> {
         let TripleColumns { row, item, value } = &options.columns;
         let read = ReadOptions {
@@ -164,22 +170,22 @@ impl Reading {
         Ok(Self { reader, row, item, value })
     }
 
-    fn run(self) -> Result<Seen> {
+    fn run(self) -> Result<LongTable> {
         let Self { reader, row, item, value } = self;
-        let mut seen = Seen::default();
+        let mut table = LongTable::default();
         for batch in reader.batches() {
             let batch = batch.map_err(no_number)?;
             let first = batch.chunk.first_row();
             let (rows, items) = (row.texts(&batch.carried)?, item.texts(&batch.carried)?);
             for i in 0..batch.chunk.nrows() {
-                let who = seen.rows.position(row.id(&rows, i, first)?, first + i);
-                let what = seen.items.position(item.id(&items, i, first)?, first + i);
+                let who = table.rows.position(row.id(&rows, i, first)?, first + i);
+                let what = table.items.position(item.id(&items, i, first)?, first + i);
                 let much =
                     finite(batch.chunk.cells(), i).map_err(|x| infinite(&row, &value, first + i, x))?;
-                seen.triples.push((who, what, much));
+                table.triples.push((who, what, much));
             }
         }
-        Ok(seen)
+        Ok(table)
     }
 }
 

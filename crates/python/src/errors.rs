@@ -69,8 +69,27 @@ fn in_words(error: &Error) -> String {
                 _ => format!("ask for at most {possible}"),
             }
         ),
+        Error::Source { error, .. } => match error.downcast_ref().and_then(remedy) {
+            Some(remedy) => format!("{error}; {remedy}"),
+            None => error.to_string(),
+        },
         other => other.to_string(),
     }
+}
+
+/// What an argument of `covary.read` can do about an error of files.
+fn remedy(error: &covary_io::Error) -> Option<String> {
+    use covary_io::Error as FileError;
+    Some(match error {
+        FileError::NotUtf8 { column, .. } => {
+            format!("convert the file, or leave the column out with drop=['{column}']")
+        }
+        FileError::NotANumber { column, .. } => {
+            format!("correct it, or leave the column out with drop=['{column}']")
+        }
+        FileError::FeatureCount { .. } => "name those of the model in columns=[...]".into(),
+        _ => return None,
+    })
 }
 
 fn linalg_error(py: Python<'_>, text: &str) -> PyErr {

@@ -2,6 +2,7 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments arrive from Python by value")]
 
+mod command;
 mod door;
 mod errors;
 mod fit;
@@ -27,6 +28,7 @@ fn _covary(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<fit::Batches>()?;
     module.add_class::<rotation::Rotation>()?;
     module.add_class::<model::Model>()?;
+    module.add_function(wrap_pyfunction!(command::command, module)?)?;
     module.add_function(wrap_pyfunction!(kinds::most_factors, module)?)?;
     module.add_function(wrap_pyfunction!(rotation::adequacy, module)?)?;
     module.add_function(wrap_pyfunction!(select::select, module)?)?;

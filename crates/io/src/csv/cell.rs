@@ -1,4 +1,4 @@
-//! One cell of text as a number, a hole, or neither.
+//! One cell of text as a number, a missing value, or text.
 
 /// What a cell says.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -6,7 +6,7 @@ pub(crate) enum Cell {
     /// Finite or infinite, never NaN.
     Number(f64),
     /// Empty, NA, NaN or null, in any case.
-    Hole,
+    Missing,
     /// Something else.
     Text,
 }
@@ -16,7 +16,7 @@ pub(crate) fn read(text: &[u8]) -> Cell {
     let text = text.trim_ascii();
     let is = |word: &[u8]| text.eq_ignore_ascii_case(word);
     if text.is_empty() || is(b"na") || is(b"nan") || is(b"null") {
-        return Cell::Hole;
+        return Cell::Missing;
     }
     let digits = match text {
         [b'+', b'+' | b'-', ..] => return Cell::Text,
@@ -24,7 +24,7 @@ pub(crate) fn read(text: &[u8]) -> Cell {
         _ => text,
     };
     match fast_float2::parse::<f64, _>(digits) {
-        Ok(value) if value.is_nan() => Cell::Hole,
+        Ok(value) if value.is_nan() => Cell::Missing,
         Ok(value) => Cell::Number(value),
         Err(_) => Cell::Text,
     }
@@ -46,9 +46,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn holes_in_all_their_spellings() {
+    fn missing_values_in_all_their_spellings() {
         for text in ["", "  ", "NA", "na", "NaN", "nan", "NAN", "null", "NULL", " Null\t", "-nan"] {
-            assert_eq!(read(text.as_bytes()), Cell::Hole, "{text:?}");
+            assert_eq!(read(text.as_bytes()), Cell::Missing, "{text:?}");
         }
     }
 

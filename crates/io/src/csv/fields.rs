@@ -1,7 +1,7 @@
 //! Where fields and records end: the one place that knows the rules of quoting.
 //!
-//! A quote opens a quoted field only as its first byte; inside, a doubled quote stands for one; what follows the
-//! closing quote up to the delimiter belongs to the field as it is.
+//! A quote opens a quoted field only as its first byte; inside, a doubled quote stands for one; what follows
+//! the closing quote up to the delimiter belongs to the field as it is.
 
 use std::borrow::Cow;
 
@@ -101,8 +101,8 @@ pub(super) fn record_end(text: &[u8], mut pos: usize, delimiter: u8, mut inside:
     }
 }
 
-/// The byte that ends the field starting at `pos`: delimiter, line break or end of text. `None` when a quote is
-/// never closed.
+/// The byte that ends the field starting at `pos`: delimiter, line break or end of text. `None` when a quote
+/// is never closed.
 #[inline]
 pub(super) fn field_end(text: &[u8], pos: usize, delimiter: u8) -> Option<usize> {
     match text.get(pos) {
@@ -127,7 +127,8 @@ fn closing_quote(text: &[u8], mut pos: usize) -> Option<usize> {
     }
 }
 
-/// The contents of the field `text[start..end]`, quotes and a carriage return before the line break taken off.
+/// The contents of the field `text[start..end]`, quotes and a carriage return before the line break taken
+/// off.
 pub(super) fn contents(text: &[u8], start: usize, end: usize) -> Cow<'_, [u8]> {
     let mut field = &text[start..end];
     if text.get(end).is_none_or(|b| *b == b'\n') {

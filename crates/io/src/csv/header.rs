@@ -116,8 +116,8 @@ impl Column {
             Cell::Number(value) => First::Number(value),
             Cell::Text if column.is_numeric() && is_mark() => First::Missing,
             Cell::Text => First::Text,
-            Cell::Hole if index == 0 && name.trim_ascii().is_empty() => First::Corner,
-            Cell::Hole => First::Missing,
+            Cell::Missing if index == 0 && name.trim_ascii().is_empty() => First::Corner,
+            Cell::Missing => First::Missing,
         };
         let same = |record: &Vec<Cow<'_, [u8]>>| record.get(index) == Some(name);
         column.recurs = column.first == First::Text && below.iter().any(same);
@@ -126,7 +126,7 @@ impl Column {
 
     fn add(&mut self, text: &[u8]) {
         match cell::read(text) {
-            Cell::Hole => {}
+            Cell::Missing => {}
             Cell::Text => self.texts += 1,
             Cell::Number(value) => {
                 self.numbers += 1;
@@ -184,7 +184,7 @@ fn signs(columns: &[&Column], below: &Records<'_>) -> Vec<HeaderSign> {
     .collect()
 }
 
-/// Whether at most a tenth of the rows below, holes aside, are so too.
+/// Whether at most a tenth of the rows below, missing values aside, are so too.
 fn is_rare(columns: &[&Column], below: &Records<'_>, holds: fn(&[f64]) -> bool) -> bool {
     let number = |field: &Cow<'_, [u8]>| match cell::read(field) {
         Cell::Number(value) => Some(value),

@@ -1,9 +1,10 @@
-//! Where the records of a text file start: one parallel look at line breaks and quotes, before any number is parsed.
+//! Where the records of a text file start: one parallel look at line breaks and quotes, before any number is
+//! parsed.
 //!
-//! The file is cut into ranges of fixed size, each moved to the next line break. Whether that break is the end of a
-//! record or stands inside a quoted field, only the ranges before can tell; so each range is surveyed for both cases
-//! at once, and a cheap pass in order then picks the right one. The result is exact for any quoting, and the rows
-//! before each chunk are known.
+//! The file is cut into ranges of fixed size, each moved to the next line break. Whether that break is the
+//! end of a record or stands inside a quoted field, only the ranges before can tell; so each range is
+//! surveyed for both cases at once, and a cheap pass in order then picks the right one. The result is exact
+//! for any quoting, and the rows before each chunk are known.
 
 use std::fs::File;
 use std::ops::Range;

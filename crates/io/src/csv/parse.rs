@@ -134,13 +134,13 @@ impl<'a> Parser<'a> {
         self.any_cell(column, pos)
     }
 
-    /// The same without haste: blanks, quotes, holes, and what is wrong with the rest.
+    /// The same without haste: blanks, quotes, missing values, and what is wrong with the rest.
     #[inline(never)]
     fn any_cell(&self, column: usize, pos: usize) -> Result<(f64, usize)> {
         let end = self.field_end(pos)?;
         let contents = fields::contents(self.piece.text, pos, end);
         match cell::read(&contents) {
-            Cell::Hole => Ok((f64::NAN, end)),
+            Cell::Missing => Ok((f64::NAN, end)),
             Cell::Number(value) if value.is_finite() => Ok((value, end)),
             wrong => Err(self.bad_cell(column, wrong, cell::show(&contents))),
         }
@@ -187,7 +187,8 @@ impl<'a> Parser<'a> {
         self.layout.names[column].clone()
     }
 
-    /// A row with too few fields often fails first at a cell that moved: then the number of fields is the news.
+    /// A row with too few fields often fails first at a cell that moved: then the number of fields is the
+    /// news.
     #[cold]
     fn bad_cell(&self, column: usize, wrong: Cell, text: String) -> Error {
         let (place, column) = (self.place(), self.column_name(column));

@@ -194,17 +194,17 @@ fn read_name(path: &Path, index: usize, field: &[u8]) -> Result<String> {
 
 /// What the cells of a column are, so far.
 #[derive(Default, Clone)]
-struct Tally {
+struct CellCounts {
     numbers: usize,
     texts: usize,
     first_text: Option<String>,
 }
 
-impl Tally {
+impl CellCounts {
     fn add(&mut self, row: usize, field: &[u8]) {
         match cell::read(field) {
             Cell::Number(_) => self.numbers += 1,
-            Cell::Hole => {}
+            Cell::Missing => {}
             Cell::Text => {
                 self.texts += 1;
                 self.first_text.get_or_insert_with(|| format!("row {row} says '{}'", cell::show(field)));
@@ -223,9 +223,9 @@ impl Tally {
 
 /// A column is numeric unless half of the cells of the sample, missing values aside, are text.
 fn kinds(head: &Head, start: usize, n_columns: usize, delimiter: u8) -> Vec<Kind> {
-    let mut tallies = vec![Tally::default(); n_columns];
+    let mut counts = vec![CellCounts::default(); n_columns];
     for (i, record) in records(head, start, delimiter).take(SAMPLE_ROWS).enumerate() {
-        tallies.iter_mut().zip(&record).for_each(|(tally, field)| tally.add(i + 1, field));
+        counts.iter_mut().zip(&record).for_each(|(count, field)| count.add(i + 1, field));
     }
-    tallies.into_iter().map(Tally::kind).collect()
+    counts.into_iter().map(CellCounts::kind).collect()
 }

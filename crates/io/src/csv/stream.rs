@@ -65,8 +65,8 @@ fn decompressed(
 
 /// What zstd says to a window that is larger than allowed, and what is said about it.
 const TOO_LARGE: &str = "too much memory";
-const WINDOW: &str = "decompressing it takes more than the memory limit leaves; compress it anew without a long \
-    window (zstd --long, --ultra), or raise the limit";
+const WINDOW: &str = "decompressing it takes more than the memory limit leaves; compress it anew without a \
+    long window (zstd --long, --ultra), or raise the limit";
 
 /// The largest window that zstd may look back through, as a power of two within what the format allows.
 fn window_log(options: &ReadOptions) -> u32 {

@@ -1,8 +1,8 @@
 //! Files that appear whole or not at all.
 //!
-//! Bytes go to a file without a name, which the system discards if we die. Only when all of them are on the disk does
-//! the file get its name: by a link where there was none, otherwise by a rename over the old file. Where the system
-//! has no files without a name, a named temporary file takes their place.
+//! Bytes go to a file without a name, which the system discards if we die. Only when all of them are on the
+//! disk does the file get its name: by a link where there was none, otherwise by a rename over the old file.
+//! Where the system has no files without a name, a named temporary file takes their place.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
@@ -46,7 +46,8 @@ impl Output {
             Err(error) => return Err(Error::write(path)(error)),
         };
         if existing.is_some() {
-            // A file that may not be written may not be replaced either, even if the directory would allow it.
+            // A file that may not be written may not be replaced either, even if the directory would allow
+            // it.
             let file = File::options().write(true).open(&target).map_err(Error::write(path))?;
             if existing.as_ref().is_some_and(|e| !e.is_file()) {
                 return Ok(Self::Device(file));
@@ -150,7 +151,8 @@ impl Pending {
 
 /// Makes the name itself durable.
 fn sync_directory(directory: &Path) -> io::Result<()> {
-    // A directory that may be written but not read, or that cannot be synced, is no reason to fail: the file is there.
+    // A directory that may be written but not read, or that cannot be synced, is no reason to fail: the file
+    // is there.
     match File::open(directory).map(|d| d.sync_all()) {
         Ok(Err(error)) if error.kind() != io::ErrorKind::InvalidInput => Err(error),
         _ => Ok(()),

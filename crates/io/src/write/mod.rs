@@ -28,8 +28,9 @@ trait Sink: Send {
 
 /// Writes a table: the carried columns first, then the numbers.
 ///
-/// The file appears under its name when [`Writer::finish`] succeeds, and not before: a writer that is dropped leaves
-/// everything as it was. NaN becomes an empty cell or null; numbers in text are the shortest that read back exactly.
+/// The file appears under its name when [`Writer::finish`] succeeds, and not before: a writer that is dropped
+/// leaves everything as it was. NaN becomes an empty cell or null; numbers in text are the shortest that read
+/// back exactly.
 ///
 /// ```
 /// use covary::linalg::Mat;

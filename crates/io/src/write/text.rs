@@ -1,4 +1,5 @@
-//! CSV and TSV output: rows formatted on all cores, written in order, compressed on the way if the ending says so.
+//! CSV and TSV output: rows formatted on all cores, written in order, compressed on the way if the ending
+//! says so.
 
 use std::io::{self, BufWriter, Write};
 
@@ -108,7 +109,7 @@ impl TextSink {
     }
 }
 
-/// The shortest text that reads back as the same number; a hole is empty.
+/// The shortest text that reads back as the same number; a missing value is an empty cell.
 fn push_number(out: &mut Vec<u8>, value: f64, digits: &mut ryu::Buffer) {
     if !value.is_nan() {
         let text = digits.format(value);

@@ -1,4 +1,5 @@
-//! Parquet, Arrow IPC and NPY: types, order, precision, pieces; and every format read back after it was written.
+//! Parquet, Arrow IPC and NPY: types, order, precision, pieces; and every format read back after it was
+//! written.
 
 use std::path::Path;
 use std::sync::Arc;

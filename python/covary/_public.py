@@ -1,0 +1,30 @@
+"""What ``import covary`` offers."""
+
+from covary._adequacy import bartlett, kmo, smc
+from covary._bayes import BayesianPCA
+from covary._covary import __version__
+from covary._factor import FactorAnalysis
+from covary._files import load, read
+from covary._input import observed
+from covary._pca import PCA
+from covary._ppca import PPCA
+from covary._rotate import Rotation, rotate
+from covary._select import Selection, select
+
+__all__ = [
+    "BayesianPCA",
+    "FactorAnalysis",
+    "PCA",
+    "PPCA",
+    "Rotation",
+    "Selection",
+    "__version__",
+    "bartlett",
+    "kmo",
+    "load",
+    "observed",
+    "read",
+    "rotate",
+    "select",
+    "smc",
+]
