@@ -25,8 +25,10 @@ const COMMANDS: &[(&[&str], Capability)] = &[
 /// A model of each kind, as NAME.covary.
 fn fitted(place: &Place, kind: &Kind, data: &str, more: &[&str]) -> String {
     let model = format!("{kind}.covary");
+    // To the last digits, so that two runs end at the same point.
+    let tolerance: &[&str] = if kind.name == "fa" { &["--tol", "1e-12"] } else { &[] };
     let fit = ["fit", data, "--model", kind.name, "-q", "2", "-o", &model, "--quiet"];
-    place.ok(&[&fit[..], more].concat());
+    place.ok(&[&fit[..], tolerance, more].concat());
     model
 }
 

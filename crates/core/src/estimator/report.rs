@@ -71,8 +71,9 @@ pub struct Report {
     /// divided features.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scaled: Option<Scaled>,
-    /// Why so many components, where their number was chosen for the data.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Why so many components, where their number was chosen for the data. Not part of a model file: it is the same model when
+    /// the number is given.
+    #[serde(skip)]
     pub choice: Option<String>,
     /// Why the fit ended.
     pub stop: Stop,

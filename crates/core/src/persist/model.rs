@@ -48,10 +48,12 @@ impl SavedModel {
     pub fn new(fit: impl Into<Fit<AnyModel>>, features: Option<Vec<String>>) -> Result<Self> {
         let Fit { model, report } = fit.into();
         let features = named(features, model.n_features())?;
-        let mut eigenvalues = match (&report.spectrum, model.as_loadings()) {
-            (Some(spectrum), _) => spectrum.eigenvalues().to_vec(),
-            (None, Some(loadings)) => loadings.variances()?,
-            (None, None) => Vec::new(),
+        let mut eigenvalues = match &report.spectrum {
+            Some(spectrum) => spectrum.eigenvalues().to_vec(),
+            None if model.as_loadings().is_some() => {
+                as_it_was_fitted(&model, &report)?.with_loadings()?.variances()?
+            }
+            None => Vec::new(),
         };
         // Directions of no variance may have been added.
         eigenvalues.resize(eigenvalues.len().max(model.n_latent()), 0.0);
@@ -153,9 +155,7 @@ impl SavedModel {
     /// # Errors
     /// When the model has none, or a decomposition does not converge.
     pub fn axes(&self) -> Result<Mat<f64>> {
-        let Some(scaled) = &self.report.scaled else { return self.model.with_loadings()?.axes() };
-        let inverse: Vec<f64> = scaled.factors.iter().map(|d| 1.0 / d).collect();
-        self.model.rescaled(&inverse)?.with_loadings()?.axes()
+        as_it_was_fitted(&self.model, &self.report)?.with_loadings()?.axes()
     }
 
     fn principal_components(&self) -> Option<&PrincipalComponents> {
@@ -187,6 +187,13 @@ fn named(features: Option<Vec<String>>, p: usize) -> Result<Vec<String>> {
         return Err(Error::Length { what: "feature names", expected: p, found: features.len() });
     }
     Ok(features)
+}
+
+/// The model of the features as they were divided before the fit, if they were.
+fn as_it_was_fitted(model: &AnyModel, report: &Report) -> Result<AnyModel> {
+    let Some(scaled) = &report.scaled else { return Ok(Arc::clone(model)) };
+    let inverse: Vec<f64> = scaled.factors.iter().map(|d| 1.0 / d).collect();
+    model.rescaled(&inverse)
 }
 
 /// What a constructor says of numbers that no model can have.

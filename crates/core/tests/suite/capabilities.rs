@@ -5,8 +5,8 @@ use std::sync::Arc;
 use covary::data::Rows;
 use covary::linalg::Mat;
 use covary::model::{
-    AnyModel, Array, Arrays, Capability, Density, Factors, KINDS, Kind, LinearGaussian, Model, Noise,
-    Predictive, PrincipalComponents, Uncertainty,
+    AnyModel, Array, Arrays, Capability, Factors, KINDS, Kind, LinearGaussian, Model, Noise, Predictive,
+    PrincipalComponents, Uncertainty,
 };
 use covary::persist::SavedModel;
 use covary::{Error, Result};

@@ -277,8 +277,12 @@ impl BayesianPca {
         let Solved { plan, spectrum, journey, .. } = solved;
         let spectrum = spectrum.leading(found.lengths.len());
         let model = most_probable(&spectrum, &found)?;
-        let log_likelihood = log_likelihood(&spectrum, &model);
-        let found = Found { model, log_likelihood, objective: found.objective, allowed };
+        // Rows in the plane of the components have an infinite density.
+        let (log_likelihood, objective) = match found.noise == 0.0 {
+            true => (f64::INFINITY, f64::INFINITY),
+            false => (log_likelihood(&spectrum, &model), found.objective),
+        };
+        let found = Found { model, log_likelihood, objective, allowed };
         Ok(self.fit_of(found, plan, spectrum, journey))
     }
 
