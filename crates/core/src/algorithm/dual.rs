@@ -1,4 +1,5 @@
-//! The n × n side: inner products of the rows decomposed, their vectors carried over to the features (PRML 12.1.4).
+//! The n × n side: inner products of the rows decomposed, their vectors carried over to the features
+//! (PRML 12.1.4).
 
 use rayon::prelude::*;
 
@@ -87,8 +88,8 @@ fn carry_over(chunk: &Chunk<'_>, mean: &[f64], v: MatRef<'_, f64>) -> Mat<f64> {
     u
 }
 
-/// The cells as they lie, when they can be multiplied without being centred first: double precision, no weights, and
-/// means that are not large beside the deviations.
+/// The cells as they lie, when they can be multiplied without being centred first: double precision, no
+/// weights, and means that are not large beside the deviations.
 fn plain_cells<'a>(chunk: &'a Chunk<'_>, mean: &[f64], deviation: f64) -> Option<MatRef<'a, f64>> {
     let small = mean.iter().all(|m| m.abs() <= MODERATE * deviation);
     match chunk.cells() {
@@ -97,7 +98,8 @@ fn plain_cells<'a>(chunk: &'a Chunk<'_>, mean: &[f64], deviation: f64) -> Option
     }
 }
 
-/// The same directions by one product of the cells as they lie: Xᵀv − m (1ᵀv), where 1ᵀv is 0 but for rounding.
+/// The same directions by one product of the cells as they lie: Xᵀv − m (1ᵀv), where 1ᵀv is 0 but for
+/// rounding.
 fn carry_over_plain(x: MatRef<'_, f64>, mean: &[f64], v: MatRef<'_, f64>) -> Mat<f64> {
     let mut u = product(x.transpose(), v);
     for (k, mut column) in u.col_iter_mut().enumerate() {

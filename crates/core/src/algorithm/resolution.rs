@@ -1,8 +1,8 @@
 //! Whether small variances are more than the rounding of large ones.
 //!
-//! A plain decomposition knows all eigenvalues of a covariance to a share of the largest. That is enough unless the noise is
-//! smaller than this *and* some features are: then their variances, which the data hold to full precision, would drown in
-//! the rounding of a feature of another scale.
+//! A plain decomposition knows all eigenvalues of a covariance to a share of the largest. That is enough
+//! unless the noise is smaller than this *and* some features are: then their variances, which the data hold
+//! to full precision, would drown in the rounding of a feature of another scale.
 
 use super::Components;
 use crate::control::Control;
@@ -25,7 +25,8 @@ const LARGEST_RATIO: f64 = 1e13;
 
 /// The variance from which on a plain decomposition knows it well, beside the largest.
 ///
-/// Errors grow more slowly with the number of features than their bound does: the bound of many would send ordinary data here.
+/// Errors grow more slowly with the number of features than their bound does: the bound of many would send
+/// ordinary data here.
 fn known(rows: usize, features: usize, largest: f64) -> f64 {
     KNOWN * negligible(rows, features, largest).min(MOST_ROUNDING * f64::EPSILON * largest)
 }
@@ -41,8 +42,8 @@ pub(super) struct Judged<'a> {
 }
 
 impl Judged<'_> {
-    /// Whether the smallest variance that the answer rests on is lost in rounding though the features, whose variances are
-    /// asked for only when it matters, hold it.
+    /// Whether the smallest variance that the answer rests on is lost in rounding though the features, whose
+    /// variances are asked for only when it matters, hold it.
     pub(super) fn drowned(
         &self,
         components: Components,
@@ -65,8 +66,8 @@ impl Judged<'_> {
     }
 }
 
-/// All eigenvalues and vectors (p × p) of the covariance of moments, each to its own scale where that matters; values
-/// that are rounding are 0.
+/// All eigenvalues and vectors (p × p) of the covariance of moments, each to its own scale where that
+/// matters; values that are rounding are 0.
 pub(crate) fn whole(moments: &Moments) -> Result<Eigen> {
     let covariance = moments.covariance();
     let mut eigen = symmetric_eigen(covariance.as_ref())?;
@@ -133,9 +134,11 @@ fn leading(eigen: Eigen, components: Components, rows: usize) -> Result<(Vec<f64
     Ok((values, Mat::from_fn(p, q, entry)))
 }
 
-/// What passes over the rows cannot tell: the noise that they have found is rounding, though some features are as small.
+/// What passes over the rows cannot tell: the noise that they have found is rounding, though some features
+/// are as small.
 ///
-/// The answer is the error that names the feature of largest and the one of smallest variance, or `None` where all is well.
+/// The answer is the error that names the feature of largest and the one of smallest variance, or `None`
+/// where all is well.
 pub(crate) fn lost_in_passes(
     found: &Spectrum,
     source: &dyn RowSource,
@@ -174,8 +177,8 @@ fn scale_gap(variances: &[f64]) -> Option<ScaleGap> {
     Some(ScaleGap { large, small, smallest: variances[small], ratio })
 }
 
-/// Features whose deviations differ by more than an iteration with one noise for all can tell: residuals of the largest
-/// are then as coarse as the noise of the smallest.
+/// Features whose deviations differ by more than an iteration with one noise for all can tell: residuals of
+/// the largest are then as coarse as the noise of the smallest.
 pub(crate) fn check_scales(variances: &[f64]) -> Result<()> {
     match scale_gap(variances) {
         Some(gap) if gap.ratio > LARGEST_RATIO => Err(gap.into()),

@@ -1,4 +1,5 @@
-//! The centred matrix itself decomposed: small variances keep their relative accuracy, at the price of a copy.
+//! The centred matrix itself decomposed: small variances keep their relative accuracy, at the price of a
+//! copy.
 
 use super::Components;
 use super::resolution::{Judged, of_rows};

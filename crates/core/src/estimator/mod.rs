@@ -12,14 +12,16 @@ mod spectral;
 mod turn;
 
 pub use bayesian::{BayesMethod, BayesReport, BayesianPca};
-pub use factor::{FactorAnalysis, FactorFit, FactorSolver, most_factors, standard_errors};
+pub use factor::{
+    FactorAnalysis, FactorFit, FactorSolver, most_factors, standard_errors, standard_errors_with,
+};
 pub(crate) use growth::{Grown, Growth, Outlook};
 pub use online::{Batch, Online, Tally};
 pub use plan::{Plan, Request, Solver, choose};
 pub use precision::ppca_estimate;
 pub use report::{FactorReport, Fit, Holes, Report, RotationReport};
 pub use spectral::{FromSpectrum, Pca, Ppca, Spectral};
-pub use turn::turned;
+pub use turn::{turned, turned_with};
 
 use crate::control::Control;
 use crate::data::RowSource;

@@ -153,10 +153,18 @@ impl BayesianPca {
     /// # Errors
     /// As [`fit`](Self::fit); [`Error::Solver`] when another solver than `eigen` is asked for.
     pub fn fit_moments(&self, moments: &Moments) -> Result<Fit<Predictive>> {
+        self.fit_moments_with(moments, &Control::new())
+    }
+
+    /// Fits moments under the eyes of a caller.
+    ///
+    /// # Errors
+    /// As [`fit_moments`](Self::fit_moments), and [`Error::Interrupted`].
+    pub fn fit_moments_with(&self, moments: &Moments, control: &Control<'_>) -> Result<Fit<Predictive>> {
         self.check()?;
-        let Fit { spectrum, report, .. } = self.options.fit_moments(moments)?;
+        let Fit { spectrum, report, .. } = self.options.fit_moments_with(moments, control)?;
         let solved = Solved::new(report.plan, spectrum);
-        with_threads(self.options.threads, || self.complete(solved, Known::Moments(moments), &Control::new()))
+        with_threads(self.options.threads, || self.complete(solved, Known::Moments(moments), control))
     }
 
     fn check(&self) -> Result<()> {
@@ -205,7 +213,7 @@ impl BayesianPca {
             return Ok(0);
         }
         let values = whole_values(moments)?;
-        let found = relevance::Rows {
+        let found = relevance::SampleSpectrum {
             values: &values[..p.min(rows - 1)],
             left: 0.0,
             n: moments.weight(),
@@ -227,7 +235,7 @@ impl BayesianPca {
             let (name, value) = ("the total weight of the rows", n.to_string());
             return Err(Error::Parameter { name, value, allowed: "above 1: it counts rows" });
         }
-        let rows = relevance::Rows {
+        let rows = relevance::SampleSpectrum {
             values: &spectrum.eigenvalues()[..allowed],
             left: spectrum.distortion(),
             n,
@@ -387,7 +395,7 @@ impl BayesianPca {
             return start.clone();
         }
         let values: Vec<f64> = Prior::lengths(start).iter().map(|l| l + start.noise()).collect();
-        let found = relevance::Rows {
+        let found = relevance::SampleSpectrum {
             values: &values,
             left: (p - q) as f64 * start.noise(),
             n,

@@ -13,7 +13,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::{Report, explained, with_threads};
-use crate::algorithm::{Components, Search};
+use crate::algorithm::{Components, Limits, Search};
 use crate::control::Control;
 use crate::data::{RowSource, Rows};
 use crate::error::{Error, Result};
@@ -23,7 +23,7 @@ use crate::rotate::Rotate;
 use finish::Solved;
 use plan::{FactorRequest, choose_factor};
 
-pub use precision::standard_errors;
+pub use precision::{standard_errors, standard_errors_with};
 
 /// How the noise variances are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -196,12 +196,20 @@ impl FactorAnalysis {
     /// # Errors
     /// As [`fit`](Self::fit).
     pub fn fit_moments(&self, moments: &Moments) -> Result<FactorFit> {
+        self.fit_moments_with(moments, &Control::new())
+    }
+
+    /// Fits moments under the eyes of a caller.
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit), and [`Error::Interrupted`].
+    pub fn fit_moments_with(&self, moments: &Moments, control: &Control<'_>) -> Result<FactorFit> {
         let started = Instant::now();
         self.check(moments.n_features())?;
         let plan =
             choose_factor(self.solver, &FactorRequest::of_moments(moments.n_features(), self.factors))?.plan;
-        let solved = with_threads(self.threads, || self.solve_moments(plan, moments, &Control::new()))?;
-        self.finish(Solved { passes: 0, ..solved }, started)
+        let solved = with_threads(self.threads, || self.solve_moments(plan, moments, control))?;
+        self.finish(Solved { passes: 0, ..solved }, started, control)
     }
 
     fn run(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<FactorFit> {
@@ -225,7 +233,7 @@ impl FactorAnalysis {
         let choice = choose_factor(self.solver, &request)?;
         choice.plan.check_memory()?;
         let solved = self.solve_any(choice, source, control).map_err(|e| explained(e, source, control))?;
-        self.finish(solved, started)
+        self.finish(solved, started, control)
     }
 
     /// What makes no sense whatever the data.
@@ -242,10 +250,7 @@ impl FactorAnalysis {
             let (name, value) = ("the least uniqueness", lower.to_string());
             return Err(Error::Parameter { name, value, allowed: "above 0 and below 1" });
         }
-        if !(self.tolerance > 0.0 && self.tolerance.is_finite()) {
-            let (name, value) = ("the tolerance", self.tolerance.to_string());
-            return Err(Error::Parameter { name, value, allowed: "finite and positive" });
-        }
+        self.limits().check()?;
         match self.starts {
             Some(0) => Err(Error::Parameter {
                 name: "the number of starts",
@@ -256,13 +261,12 @@ impl FactorAnalysis {
         }
     }
 
+    fn limits(&self) -> Limits {
+        Limits { tolerance: self.tolerance, iterations: self.max_iterations }
+    }
+
     fn search(&self, lower: f64) -> Search {
-        Search {
-            factors: self.factors,
-            lower,
-            tolerance: self.tolerance,
-            max_iterations: self.max_iterations,
-        }
+        Search { factors: self.factors, lower, limits: self.limits() }
     }
 }
 
