@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use super::Components;
 use super::eigen::decompose;
 use super::refine::refine;
-use super::resolution::{Judged, of_rows};
+use super::resolution::{ComputedEigenvalues, of_rows};
 use super::svd::centre;
 use crate::control::Control;
 use crate::data::{Cells, Chunk, Real, Table, with_view};
@@ -40,8 +40,8 @@ pub(crate) fn solve(
     let mut eigenvalues: Vec<f64> = values.iter().map(|x| x / weight).collect();
     eigenvalues.truncate(p); // n > p is allowed: the rest is 0
     let q = components.resolve(rows, p, &eigenvalues, negligible(rows, p, eigenvalues[0]))?;
-    let judged = Judged { values: &eigenvalues, total: total_variance, rows, features: p };
-    if judged.drowned(components, q, || variances(&chunk, &mean, weight)) {
+    let computed = ComputedEigenvalues { values: &eigenvalues, total: total_variance, rows, features: p };
+    if computed.lost_in_rounding(components, q, || variances(&chunk, &mean, weight)) {
         // Inner products of rows hold nothing of the small features.
         let (_, _, mean, rest) = center_of(&chunk)?;
         let centred = chunk.with_wide(|v| centre(v, (&mean, &rest), chunk.weights()));

@@ -68,7 +68,7 @@ impl Search {
 /// What a search has found, for features of unit variance.
 #[derive(Debug, Clone)]
 pub(crate) struct FoundFactors {
-    /// Mean: 0 unless holes make it another than that of the cells.
+    /// Mean: 0 unless missing values make it another than that of the cells.
     pub(crate) mean: Vec<f64>,
     /// Loadings (p × q) with ΛᵀΨ⁻¹Λ diagonal and descending.
     pub(crate) loadings: Mat<f64>,

@@ -36,13 +36,14 @@ pub(crate) fn solve(
         iterations: options.max_iterations,
     };
     let krylov = BlockKrylov::new(p, q, options.seed).tolerance(limits.tolerance);
-    let (mut raw, mut journey) = drive(Passes::over(source, Leading::new(krylov, q)), limits, control)?;
+    let (mut raw, mut journey) =
+        drive(Passes::over(source, LeadingDirections::new(krylov, q)), limits, control)?;
     journey.passes += usize::from(refine(&mut raw, source, control)?);
     Ok((Spectrum::new(raw)?, journey))
 }
 
 /// The iteration for the leading directions of the covariance.
-struct Leading {
+struct LeadingDirections {
     krylov: BlockKrylov,
     block: Arc<Mat<f64>>,
     q: usize,
@@ -50,13 +51,13 @@ struct Leading {
     done: bool,
 }
 
-impl Leading {
+impl LeadingDirections {
     fn new(krylov: BlockKrylov, q: usize) -> Self {
         Self { block: Arc::new(krylov.next_block().to_owned()), krylov, q, summary: None, done: false }
     }
 }
 
-impl RowIteration for Leading {
+impl RowIteration for LeadingDirections {
     type Evidence = Sketch;
     type Output = RawSpectrum;
 

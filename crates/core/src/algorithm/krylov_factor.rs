@@ -32,8 +32,8 @@ pub(crate) fn solve(
     start: &Start,
     control: &Control<'_>,
 ) -> Result<FoundFactors> {
-    let climb = Climb::new(InMemory { r }, r.nrows(), *search, start);
-    let (at, journey) = drive(climb, search.limits, control)?;
+    let iteration = ProfileSearch::new(InMemory { r }, r.nrows(), *search, start);
+    let (at, journey) = drive(iteration, search.limits, control)?;
     let found = at.found(search, journey);
     let log_det =
         Cholesky::new(r.to_owned(), "the correlation matrix").ok().filter(|l| l.smallest_pivot() > 1e-6);
@@ -51,8 +51,9 @@ pub(crate) fn solve_rows(
     control: &Control<'_>,
 ) -> Result<(FoundFactors, usize)> {
     let inverse = deviations.iter().map(|d| 1.0 / d).collect();
-    let climb = Climb::new(OfRows { source, inverse, passes: 0 }, deviations.len(), *search, start);
-    let (at, journey) = drive(climb, search.limits, control)?;
+    let iteration =
+        ProfileSearch::new(OfRows { source, inverse, passes: 0 }, deviations.len(), *search, start);
+    let (at, journey) = drive(iteration, search.limits, control)?;
     let passes = journey.passes;
     Ok((at.found(search, journey), passes))
 }
@@ -103,7 +104,7 @@ impl Correlations for OfRows<'_> {
 }
 
 /// The iteration: each step is a line search, and each point of it an eigenproblem.
-struct Climb<R> {
+struct ProfileSearch<R> {
     correlations: R,
     search: Search,
     start: Vec<f64>,         // log ψ
@@ -115,7 +116,7 @@ struct Climb<R> {
     direction: Vec<f64>, // of the next step
 }
 
-impl<R: Correlations> Climb<R> {
+impl<R: Correlations> ProfileSearch<R> {
     /// Usually from ψ = 1.
     fn new(correlations: R, p: usize, search: Search, start: &Start) -> Self {
         Self {
@@ -213,7 +214,7 @@ impl<R: Correlations> Climb<R> {
     }
 }
 
-impl<R: Correlations> Iteration for Climb<R> {
+impl<R: Correlations> Iteration for ProfileSearch<R> {
     type Output = Profile;
 
     fn objective(&self) -> Objective {
@@ -272,4 +273,38 @@ fn first_direction(at: &Profile) -> Vec<f64> {
 /// A matrix with each row times a factor.
 fn scaled_rows(m: MatRef<'_, f64>, factors: &[f64]) -> Mat<f64> {
     Mat::from_fn(m.nrows(), m.ncols(), |i, j| m[(i, j)] * factors[i])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::{Limits, Stop};
+
+    /// Correlations that turn out to be none after the first point.
+    struct Deceiving {
+        r: Mat<f64>,
+        honest: bool,
+    }
+
+    impl Correlations for Deceiving {
+        fn times(&mut self, block: Mat<f64>, _: &Control<'_>) -> Result<Mat<f64>> {
+            Ok(if self.honest { product(self.r.as_ref(), block.as_ref()) } else { block })
+        }
+    }
+
+    /// Without correlations log |C| + tr C⁻¹ is at least p for any noise, and the first point, of ψ = 1 and a
+    /// factor, is below: no step leads to a better one.
+    #[test]
+    fn a_search_that_finds_no_better_point_stalls() {
+        let p = 6;
+        let r = Mat::from_fn(p, p, |i, j| if i == j { 1.0 } else { 0.5 });
+        let limits = Limits { tolerance: 1e-8, iterations: 100 };
+        let search = Search { factors: 1, lower: 0.005, limits };
+        let mut iteration = ProfileSearch::new(Deceiving { r, honest: true }, p, search, &Start::Usual);
+        let first = iteration.step(&Control::new()).unwrap().expect("a first point");
+        iteration.correlations.honest = false;
+        let (at, journey) = drive(iteration, limits, &Control::new()).unwrap();
+        assert_eq!((journey.stop, journey.trace.len()), (Stop::Stalled, 0));
+        assert_eq!(at.objective(), first.objective);
+    }
 }

@@ -31,8 +31,8 @@ fn known(rows: usize, features: usize, largest: f64) -> f64 {
     KNOWN * negligible(rows, features, largest).min(MOST_ROUNDING * f64::EPSILON * largest)
 }
 
-/// Eigenvalues with what their accuracy is judged by.
-pub(super) struct Judged<'a> {
+/// Eigenvalues with what their accuracy is computed by.
+pub(super) struct ComputedEigenvalues<'a> {
     /// Descending; all, or the leading ones.
     pub(super) values: &'a [f64],
     /// Trace of the covariance.
@@ -41,10 +41,10 @@ pub(super) struct Judged<'a> {
     pub(super) features: usize,
 }
 
-impl Judged<'_> {
+impl ComputedEigenvalues<'_> {
     /// Whether the smallest variance that the answer rests on is lost in rounding though the features, whose
     /// variances are asked for only when it matters, hold it.
-    pub(super) fn drowned(
+    pub(super) fn lost_in_rounding(
         &self,
         components: Components,
         q: usize,
@@ -71,7 +71,7 @@ impl Judged<'_> {
 pub(crate) fn whole(moments: &Moments) -> Result<Eigen> {
     let covariance = moments.covariance();
     let mut eigen = symmetric_eigen(covariance.as_ref())?;
-    if is_drowned(moments, &eigen.values) {
+    if is_lost_in_rounding(moments, &eigen.values) {
         eigen = graded_eigen(covariance.as_ref(), negligible(moments.rows(), moments.n_features(), 1.0));
         let rank = eigen.values.iter().filter(|v| **v > 0.0).count();
         complete_basis(&mut eigen.vectors, rank);
@@ -84,18 +84,18 @@ pub(crate) fn whole(moments: &Moments) -> Result<Eigen> {
 /// The eigenvalues alone, which cost a third.
 pub(crate) fn whole_values(moments: &Moments) -> Result<Vec<f64>> {
     let mut values = symmetric_eigenvalues(moments.covariance().as_ref())?;
-    if is_drowned(moments, &values) {
+    if is_lost_in_rounding(moments, &values) {
         return Ok(whole(moments)?.values);
     }
     without_rounding(moments, &mut values);
     Ok(values)
 }
 
-fn is_drowned(moments: &Moments, values: &[f64]) -> bool {
+fn is_lost_in_rounding(moments: &Moments, values: &[f64]) -> bool {
     let (rows, p, weight) = (moments.rows(), moments.n_features(), moments.weight());
-    let judged = Judged { values, total: moments.total_variance(), rows, features: p };
+    let computed = ComputedEigenvalues { values, total: moments.total_variance(), rows, features: p };
     let variances = || (0..p).map(|j| moments.scatter_lower()[(j, j)] / weight).collect();
-    rows > 1 && judged.drowned(Components::All, p, variances)
+    rows > 1 && computed.lost_in_rounding(Components::All, p, variances)
 }
 
 fn without_rounding(moments: &Moments, values: &mut [f64]) {

@@ -1,5 +1,5 @@
-//! Where a fit with holes starts: the spectrum of the available cases, or of rows whose holes are filled with
-//! the mean.
+//! Where a fit with missing values starts: the spectrum of the available cases, or of rows whose missing
+//! cells are filled with the mean.
 
 use std::sync::Arc;
 
@@ -54,8 +54,8 @@ pub(crate) fn from_available_cases(
     Ok(from_spectrum(cases.mean.clone(), &eigen, q, (variance, scales)))
 }
 
-/// From a few passes of block Krylov over the rows, holes filled with the mean: no p × p matrix. Also the
-/// number of passes.
+/// From a few passes of block Krylov over the rows, missing cells filled with the mean: no p × p matrix. Also
+/// the number of passes.
 pub(crate) fn from_filled_rows(
     source: &dyn RowSource,
     (census, margins): (&Census, &Margins),
@@ -64,7 +64,7 @@ pub(crate) fn from_filled_rows(
     control: &Control<'_>,
 ) -> Result<(LatentParameters, usize)> {
     let Components::Count(q) = components else {
-        let reason = "so many features with holes need a number of components".into();
+        let reason = "so many features with missing values need a number of components".into();
         return Err(Error::Solver { solver: "em", reason });
     };
     supported(components, census)?;
@@ -73,7 +73,7 @@ pub(crate) fn from_filled_rows(
     check_variance(variance)?;
     check_scales(&variances)?;
     let units = if comparable(&variances) { vec![1.0; variances.len()] } else { units_of(&variances) };
-    let filled = Filled::new(margins.mean().to_vec(), units.clone(), (q, seed), census.weight());
+    let filled = FilledDirections::new(margins.mean().to_vec(), units.clone(), (q, seed), census.weight());
     let (eigen, journey) = drive(Passes::over(source, filled), FILLED, control)?;
     let scaled: f64 = variances.iter().zip(&units).map(|(v, unit)| v / (unit * unit)).sum();
     let found = from_spectrum(margins.mean().to_vec(), &eigen, q, (scaled, None));
@@ -151,7 +151,7 @@ fn from_spectrum(
     LatentParameters::in_units(mean, &loadings, noise / (unit * unit), unit)
 }
 
-struct Filled {
+struct FilledDirections {
     krylov: BlockKrylov,
     block: Arc<Mat<f64>>, // of the scatter, each feature divided by its unit
     mean: Arc<Vec<f64>>,
@@ -160,7 +160,7 @@ struct Filled {
     done: bool,
 }
 
-impl Filled {
+impl FilledDirections {
     fn new(mean: Vec<f64>, units: Vec<f64>, (q, seed): (usize, u64), weight: f64) -> Self {
         let krylov = BlockKrylov::new(mean.len(), q, seed).tolerance(FILLED.tolerance);
         let block = Arc::new(divided(krylov.next_block(), &units));
@@ -173,7 +173,7 @@ fn divided(matrix: MatRef<'_, f64>, units: &[f64]) -> Mat<f64> {
     Mat::from_fn(matrix.nrows(), matrix.ncols(), |i, j| matrix[(i, j)] / units[i])
 }
 
-impl RowIteration for Filled {
+impl RowIteration for FilledDirections {
     type Evidence = FilledSketch;
     type Output = Eigen;
 
