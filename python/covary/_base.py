@@ -239,9 +239,11 @@ class LinearGaussianEstimator(Questions, BaseEstimator):
         report = self._report()
         # Steps of online EM are as many as there were batches, and the report says what they are.
         if not self.converged_ and report["exact"]:
+            # More iterations do not help where no better point can be found.
+            advice = "increase tol" if report["stop"] == "stalled" else "increase max_iter or tol"
             warn(
                 f"{type(self).__name__} stopped before it converged ({report['stop']} after {self.n_iter_} "
-                "iterations); increase max_iter or tol",
+                f"iterations); {advice}",
                 ConvergenceWarning,
             )
 

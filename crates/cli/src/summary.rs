@@ -227,6 +227,12 @@ impl Facts {
         match self.converged {
             true => None,
             false if self.interrupted() => Some(format!("interrupted after {}", self.so_far())),
+            false if self.stop.as_str() == Some("stalled") => {
+                let so_far = self.so_far();
+                Some(format!(
+                    "stalled after {so_far}: no better point can be found; --tol says what is good enough"
+                ))
+            }
             false => Some(format!("stopped at the limit after {}; raise --max-iter or --tol", self.so_far())),
         }
     }

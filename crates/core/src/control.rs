@@ -19,7 +19,7 @@ pub enum Event {
     Iteration {
         /// Counted from 1.
         number: usize,
-        /// What the method maximises, in words: `log-likelihood`, `captured variance`.
+        /// What the method optimises, in words: `log-likelihood`, `captured variance`.
         measure: &'static str,
         /// Its value.
         objective: f64,
@@ -56,6 +56,11 @@ impl<'a> Control<'a> {
     pub fn cancel(mut self, flag: &'a AtomicBool) -> Self {
         self.cancel = Some(flag);
         self
+    }
+
+    /// The same request to stop, and nobody who watches: for work of which several pieces run side by side.
+    pub(crate) fn quiet(&self) -> Control<'a> {
+        Self { observer: None, cancel: self.cancel, rows_done: AtomicUsize::new(0) }
     }
 
     /// Whether the caller asked to stop.

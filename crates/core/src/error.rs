@@ -273,9 +273,9 @@ pub enum Error {
         /// Features.
         features: usize,
     },
-    /// The objective of an iteration fell beyond rounding: a bug or broken arithmetic.
-    #[error("iteration {iteration}: the objective fell from {before} to {after}")]
-    ObjectiveFell {
+    /// The objective of an iteration moved the wrong way by more than rounding: a bug or broken arithmetic.
+    #[error("iteration {iteration}: the objective went the wrong way, from {before} to {after}")]
+    ObjectiveWorsened {
         /// Iteration, counted from 1.
         iteration: usize,
         /// Value before.
@@ -424,7 +424,7 @@ impl Error {
             | Self::Decomposition(_)
             | Self::Collapsed { .. }
             | Self::NoDensity { .. }
-            | Self::ObjectiveFell { .. } => ErrorClass::Numerical,
+            | Self::ObjectiveWorsened { .. } => ErrorClass::Numerical,
             Self::Format(_) | Self::Version { .. } => ErrorClass::File,
             Self::Source { class, .. } => *class,
             Self::Memory { .. } => ErrorClass::Memory,

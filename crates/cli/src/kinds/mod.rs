@@ -59,7 +59,12 @@ fn only_of_some_kinds(wanted: &Wanted<'_>) -> Result<()> {
         ("--starts", factor(|f| f.starts.is_some()), &["fa"], ", or leave it out"),
         ("--lower", factor(|f| f.lower.is_some()), &["fa"], ", or leave it out"),
         ("--method", wanted.method.is_some(), &["bpca"], ", or leave it out"),
-        ("--start", wanted.start.is_some(), &["ppca", "pca", "bpca"], "; factor analysis starts from the data, with --starts N from N places"),
+        (
+            "--start",
+            wanted.start.is_some(),
+            &["ppca", "pca", "bpca"],
+            "; factor analysis starts from the data, with --starts N from N places",
+        ),
     ];
     let misused = |(_, used, kinds, _): &&(_, bool, &[&str], _)| *used && !kinds.contains(&wanted.kind.name);
     match table.iter().find(misused) {

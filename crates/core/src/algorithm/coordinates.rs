@@ -1,6 +1,7 @@
 //! The parameters of an iteration as one vector in fixed units: what accelerated steps are made on.
 
 use super::maximise::Maximised;
+use super::optimise::{Local, Metric};
 use crate::expectation::{LatentParameters, Units};
 use crate::linalg::Mat;
 
@@ -11,13 +12,15 @@ const ON_BOUND: f64 = 1e-12;
 
 /// Features of so many times the squared scale of the smallest are moved by plain steps only.
 ///
-/// Their slopes are differences of sums that are as many times larger, and lost in rounding, but a plain step is all that they
-/// need: the noise is so small beside them that they determine a latent variable each.
+/// Their slopes are differences of sums that are as many times larger, and lost in rounding, but a plain step
+/// is all that they need: the noise is so small beside them that they determine a latent variable each.
 const HELD: f64 = 1e8;
 
-/// (wⱼ, μⱼ) of each feature, then the logarithm of each noise variance: one for all features, or one for each.
+/// With a fixed unit uⱼ for each feature: (wⱼ/uⱼ, (μⱼ − μ⁰ⱼ)/uⱼ) of each, (q + 1) p numbers, then log ψ/u² of
+/// each noise variance, one for all features or one for each.
 ///
-/// The units in which evidence is collected move with the noise of factor analysis; these do not.
+/// The units dⱼ in which evidence is collected move with the noise of factor analysis; these do not. A
+/// gradient by the numbers in units dⱼ becomes one by coordinates when it is multiplied by the stretch uⱼ/dⱼ.
 pub(super) struct Coordinates {
     start: LatentParameters, // means are counted from its own
     units: Vec<f64>,         // loadings, means and deviations of a feature are divided by it
@@ -85,14 +88,14 @@ impl Coordinates {
     }
 
     /// Moves a point within the bounds.
-    pub(super) fn clip(&self, point: &mut [f64]) {
+    fn clip(&self, point: &mut [f64]) {
         let first = point.len() - self.least.len();
         point[first..].iter_mut().zip(&self.least).for_each(|(noise, least)| *noise = noise.max(*least));
     }
 
-    /// Shortens a step in which the logarithm of a noise variance goes further than anything known of it reaches: numbers would leave
-    /// their range.
-    pub(super) fn shorten(&self, from: &[f64], to: &mut [f64]) {
+    /// Shortens a step in which the logarithm of a noise variance goes further than anything known of it
+    /// reaches: numbers would leave their range.
+    fn shorten(&self, from: &[f64], to: &mut [f64]) {
         let first = to.len() - self.least.len();
         let length = (first..to.len()).map(|k| (to[k] - from[k]).abs()).fold(0.0, f64::max);
         if length > FURTHEST {
@@ -100,7 +103,7 @@ impl Coordinates {
         }
     }
 
-    /// The slope of the log-likelihood, 0 where a bound holds.
+    /// The gradient of the log-likelihood, 0 where a bound holds.
     pub(super) fn gradient(&self, maximised: &Maximised<'_>, point: &[f64]) -> Vec<f64> {
         let mut gradient = maximised.gradient();
         self.stretch_features(maximised, &mut gradient, |x, stretch| x * stretch);
@@ -119,7 +122,7 @@ impl Coordinates {
     }
 
     /// [`Maximised::precondition`] in these coordinates.
-    pub(super) fn precondition(&self, maximised: &Maximised<'_>, gradient: &[f64]) -> Vec<f64> {
+    fn precondition(&self, maximised: &Maximised<'_>, gradient: &[f64]) -> Vec<f64> {
         let mut inner = gradient.to_vec();
         self.stretch_features(maximised, &mut inner, |x, stretch| x / stretch);
         let mut out = maximised.precondition(&inner);
@@ -128,7 +131,7 @@ impl Coordinates {
     }
 
     /// [`Maximised::scale`] in these coordinates.
-    pub(super) fn scale(&self, maximised: &Maximised<'_>) -> Vec<f64> {
+    fn scale(&self, maximised: &Maximised<'_>) -> Vec<f64> {
         let mut out = maximised.scale();
         self.stretch_features(maximised, &mut out, |x, stretch| x * stretch);
         self.fill_held(&mut out, |_| 0.0);
@@ -136,7 +139,7 @@ impl Coordinates {
     }
 
     /// Takes a point's coordinates of the features that only plain steps move from the plain step.
-    pub(super) fn hold(&self, point: &mut [f64], plain: &[f64]) {
+    fn hold(&self, point: &mut [f64], plain: &[f64]) {
         self.fill_held(point, |k| plain[k]);
     }
 
@@ -147,7 +150,7 @@ impl Coordinates {
         }
     }
 
-    /// Units of these coordinates in units of the parameters.
+    /// uⱼ/dⱼ: units of these coordinates in units of the parameters.
     fn stretch(&self, parameters: &LatentParameters) -> Vec<f64> {
         self.units.iter().enumerate().map(|(j, unit)| unit / parameters.units().of(j)).collect()
     }
@@ -157,5 +160,27 @@ impl Coordinates {
         for (feature, stretch) in vector.chunks_exact_mut(self.q + 1).zip(stretch) {
             feature.iter_mut().for_each(|x| *x = f(*x, stretch));
         }
+    }
+}
+
+/// The coordinates at the start of a maximisation step.
+pub(super) struct InCoordinates<'a> {
+    pub(super) coordinates: &'a Coordinates,
+    pub(super) maximised: &'a Maximised<'a>,
+}
+
+impl Metric for InCoordinates<'_> {
+    fn scale(&self) -> Vec<f64> {
+        self.coordinates.scale(self.maximised)
+    }
+
+    fn precondition(&self, gradient: &[f64]) -> Vec<f64> {
+        self.coordinates.precondition(self.maximised, gradient)
+    }
+
+    fn admit(&self, from: &Local, to: &mut [f64]) {
+        self.coordinates.hold(to, &from.image);
+        self.coordinates.shorten(&from.point, to);
+        self.coordinates.clip(to);
     }
 }

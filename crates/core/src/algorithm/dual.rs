@@ -1,11 +1,12 @@
-//! The n × n side: inner products of the rows decomposed, their vectors carried over to the features (PRML 12.1.4).
+//! The n × n side: inner products of the rows decomposed, their vectors carried over to the features
+//! (PRML 12.1.4).
 
 use rayon::prelude::*;
 
 use super::Components;
 use super::eigen::decompose;
 use super::refine::refine;
-use super::resolution::{Judged, of_rows};
+use super::resolution::{ComputedEigenvalues, of_rows};
 use super::svd::centre;
 use crate::blocks::{Gram, ShiftedBlock};
 use crate::control::Control;
@@ -40,8 +41,8 @@ pub(crate) fn solve(
     let mut eigenvalues: Vec<f64> = values.iter().map(|x| x / weight).collect();
     eigenvalues.truncate(p); // n > p is allowed: the rest is 0
     let q = components.resolve(rows, p, &eigenvalues, negligible(rows, p, eigenvalues[0]))?;
-    let judged = Judged { values: &eigenvalues, total: total_variance, rows, features: p };
-    if judged.drowned(components, q, || variances(&chunk, &mean, weight)) {
+    let computed = ComputedEigenvalues { values: &eigenvalues, total: total_variance, rows, features: p };
+    if computed.lost_in_rounding(components, q, || variances(&chunk, &mean, weight)) {
         // Inner products of rows hold nothing of the small features.
         let (_, _, mean, rest) = center_of(&chunk)?;
         let centred = chunk.with_wide(|v| centre(v, (&mean, &rest), chunk.weights()));
@@ -88,8 +89,8 @@ fn carry_over(chunk: &Chunk<'_>, mean: &[f64], v: MatRef<'_, f64>) -> Mat<f64> {
     u
 }
 
-/// The cells as they lie, when they can be multiplied without being centred first: double precision, no weights, and
-/// means that are not large beside the deviations.
+/// The cells as they lie, when they can be multiplied without being centred first: double precision, no
+/// weights, and means that are not large beside the deviations.
 fn plain_cells<'a>(chunk: &'a Chunk<'_>, mean: &[f64], deviation: f64) -> Option<MatRef<'a, f64>> {
     let small = mean.iter().all(|m| m.abs() <= MODERATE * deviation);
     match chunk.cells() {
@@ -98,7 +99,8 @@ fn plain_cells<'a>(chunk: &'a Chunk<'_>, mean: &[f64], deviation: f64) -> Option
     }
 }
 
-/// The same directions by one product of the cells as they lie: Xᵀv − m (1ᵀv), where 1ᵀv is 0 but for rounding.
+/// The same directions by one product of the cells as they lie: Xᵀv − m (1ᵀv), where 1ᵀv is 0 but for
+/// rounding.
 fn carry_over_plain(x: MatRef<'_, f64>, mean: &[f64], v: MatRef<'_, f64>) -> Mat<f64> {
     let mut u = product(x.transpose(), v);
     for (k, mut column) in u.col_iter_mut().enumerate() {

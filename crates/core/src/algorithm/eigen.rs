@@ -3,7 +3,7 @@
 use super::Components;
 use super::redundant::RedundantFeatures;
 use super::refine::cancels;
-use super::resolution::{Judged, of_covariance, whole_values};
+use super::resolution::{ComputedEigenvalues, of_covariance, whole_values};
 use crate::error::{Error, Result};
 use crate::evidence::Moments;
 use crate::linalg::{Eigen, MatRef, leading_eigen, negligible, symmetric_eigen};
@@ -33,8 +33,8 @@ pub(crate) fn solve(moments: &Moments, components: Components, seed: u64) -> Res
     let Eigen { values, vectors } = eigen;
     let q = components.resolve(rows, p, &values, negligible(rows, p, values[0]))?;
     let variances = || (0..p).map(|j| covariance[(j, j)]).collect();
-    let judged = Judged { values: &values, total: total_variance, rows, features: p };
-    let own_scale = judged.drowned(components, q, variances);
+    let computed = ComputedEigenvalues { values: &values, total: total_variance, rows, features: p };
+    let own_scale = computed.lost_in_rounding(components, q, variances);
     let found = match own_scale {
         true => of_covariance(covariance.as_ref(), components, rows)?,
         false => (values, vectors.subcols(0, q).to_owned()),

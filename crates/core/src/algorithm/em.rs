@@ -1,19 +1,20 @@
-//! PPCA and factor analysis with holes: maximum likelihood of the observed cells by accelerated parameter-expanded EM.
+//! PPCA and factor analysis with missing values: maximum likelihood of the observed cells by accelerated EM.
 //!
-//! The expectation step is [`Latent`](crate::evidence::Latent) evidence, the maximisation step is [`super::maximise`]. EM alone
-//! creeps where much is missing, so each pass tries a bolder point than the plain step; where that is not better, the plain
-//! step is taken, so the likelihood never falls. Anderson's combination of past steps is boldest first: on 20 000 × 50 with
-//! a fifth missing it is at the optimum after 5 passes, where a quasi-Newton step took 12. But it aims at any fixed point, saddles
-//! included, so once it has led astray the quasi-Newton step takes over: 120 passes instead of 490 on ratings with 10 components.
+//! The expectation step is [`Latent`](crate::evidence::Latent) evidence; the maximisation step, with
+//! parameter expansion \[LRW98\], is [`super::maximise`]. EM alone creeps where much is missing, so each pass
+//! tries a bolder point than the plain step; where that is not better, the plain step is taken, so the
+//! likelihood never falls. Anderson's combination of past steps is boldest first: on 20 000 × 50 with a fifth
+//! missing it is at the optimum after 5 passes, where a quasi-Newton step took 12. But it aims at any fixed
+//! point, saddles included, so once it has led astray the quasi-Newton step takes over: 120 passes instead of
+//! 490 on ratings with 10 components.
 
 use std::sync::Arc;
 
-use super::anderson::Anderson;
-use super::coordinates::Coordinates;
+use super::coordinates::{Coordinates, InCoordinates};
 use super::maximise::Maximised;
+use super::optimise::{Accelerator, Local, Proposal};
 use super::prior::Prior;
-use super::quasi_newton::QuasiNewton;
-use super::{Algorithm, Step};
+use super::{Guard, Objective, RowIteration, Step};
 use crate::error::{Error, Result};
 use crate::evidence::Latent;
 use crate::expectation::{LatentParameters, Units};
@@ -22,60 +23,69 @@ use crate::spectrum::Spectrum;
 /// Gains below this share of the log-likelihood are rounding.
 const ROUNDING: f64 = 1e-14;
 /// Steps in a row that gain rounding only after which no more is to be gained, whatever the tolerance.
-const STILL: usize = 30;
-/// By how much a step that went too far is shortened.
-const SHORTENED: std::ops::RangeInclusive<f64> = 0.05..=0.5;
+const MOST_IDLE: usize = 30;
 
 /// The iteration.
 pub(crate) struct Em {
-    current: Arc<LatentParameters>,
+    current: Arc<LatentParameters>, // whose evidence the next pass collects
+    trial: Option<Trial>,           // what `current` is when it is bolder than the plain step
     best: Option<Best>,
-    /// How `current` came about, when it is bolder than the plain step.
-    bold: Option<Bold>,
-    anderson: Anderson,
-    newton: QuasiNewton,
-    method: Method,
-    climbs: bool, // whether a proposal that leads down ends the proposals of Anderson's kind
+    gains: Gains,
+    accelerator: Option<Accelerator>, // none: plain steps only
     coordinates: Coordinates,
     prior: Prior,
-    tolerance: f64,
-    floor: f64,    // noise below it is rounding, in units
-    still: usize,  // steps in a row that gained rounding only
-    rounding: f64, // that residuals of features far above the noise leave in the objective
+    floor: f64, // noise below it is rounding, in units
 }
 
 /// The best parameters so far.
 struct Best {
     parameters: Arc<LatentParameters>,
     objective: f64,
-    gain: f64, // over the one before
-    change: f64,
+    change: f64, // nats per row that are left to gain
     gradient_norm: f64,
     survivors: Option<Vec<usize>>,
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Method {
-    Anderson,
-    Newton,
-    ShortenedNewton,
+/// A proposal that is being tried, and the plain step that is taken when it fails.
+struct Trial {
+    proposal: Proposal,
+    plain: Arc<LatentParameters>,
 }
 
-/// A step from the best point that may fail.
-struct Bold {
-    from: Vec<f64>,
-    to: Vec<f64>,
-    slope: f64, // of the log-likelihood along the step, at its start
-    method: Method,
-    plain: Arc<LatentParameters>,
+/// What accepted steps have gained.
+struct Gains {
+    last: f64,     // by the last step, rounding as 0; infinite before there are two points
+    idle: usize,   // steps in a row that gained rounding only
+    rounding: f64, // what residuals of features far above the noise leave in the objective
+}
+
+impl Gains {
+    /// What is rounding in an objective.
+    fn rounding_of(&self, objective: f64) -> f64 {
+        self.rounding.max(ROUNDING * objective.abs())
+    }
+
+    /// Takes the gain of a step that has led to `objective`. A gain that is rounding says nothing and counts
+    /// as 0.
+    fn add(&mut self, gain: f64, objective: f64) {
+        self.last = if gain.abs() <= self.rounding_of(objective) { 0.0 } else { gain };
+        self.idle = if self.last == 0.0 { self.idle + 1 } else { 0 };
+    }
+
+    /// What gains add up to that go on falling at the rate r of the last two, `before` and g:
+    /// $g r / (1 - r)$.
+    fn geometric_rest(&self, before: f64) -> f64 {
+        let rate = (self.last / before).clamp(0.0, 1.0);
+        if rate < 1.0 { self.last * rate / (1.0 - rate) } else { f64::INFINITY }
+    }
 }
 
 /// What the iteration has found.
 pub(crate) struct Optimum {
     /// μ, W and σ².
     pub(crate) parameters: Arc<LatentParameters>,
-    /// What was maximised, at exactly these parameters: the log-likelihood of the observed cells, and what a prior adds. Infinite
-    /// when there is no noise.
+    /// What was maximised, at exactly these parameters: the log-likelihood of the observed cells, and what a
+    /// prior adds. Infinite when there is no noise.
     pub(crate) objective: f64,
     /// The components that are left when a prior has driven others out; the fit goes on without those.
     pub(crate) survivors: Option<Vec<usize>>,
@@ -95,114 +105,81 @@ impl Optimum {
 }
 
 impl Em {
-    /// Starts from the given parameters, of one noise for all, and stops when at most `tolerance` nats per row are left to gain.
+    /// Starts from the given parameters, of one noise variance for all features.
     ///
-    /// `floor` is the variance, in units of the parameters, below which noise is rounding.
-    pub(crate) fn new(start: LatentParameters, tolerance: f64, floor: f64) -> Self {
-        // Below the floor, where it is plain that there is no noise, and above where numbers leave their range.
+    /// The tolerance of the loop is in nats per row that are left to gain. `floor` is the variance, in units
+    /// of the parameters, below which noise is rounding.
+    pub(crate) fn new(start: LatentParameters, floor: f64) -> Self {
+        // Below the floor, where it is plain that there is no noise, and above where numbers leave their
+        // range.
         let least = 0.5 * floor * start.units().of(0).powi(2);
-        Self::within(start, tolerance, floor, &[least])
+        Self::within(start, floor, &[least])
     }
 
-    /// The same with a noise for each feature, no variance of which goes below its `least`.
-    pub(crate) fn bounded(start: LatentParameters, tolerance: f64, least: &[f64]) -> Self {
+    /// The same with a noise variance for each feature, none of which goes below its `least`.
+    pub(crate) fn bounded(start: LatentParameters, least: &[f64]) -> Self {
         // Near a bound the likelihood is flat, and steps towards a fixed point lead there.
-        Self { newton: QuasiNewton::stretching(), climbs: true, ..Self::within(start, tolerance, 0.0, least) }
+        Self { accelerator: Some(Accelerator::climbing()), ..Self::within(start, 0.0, least) }
     }
 
     /// The same as [`new`](Self::new) under a prior; ends also when components are driven out.
     ///
-    /// Under [`Prior::Averaged`] the start has a spread.
-    pub(crate) fn under(prior: Prior, start: LatentParameters, tolerance: f64, floor: f64) -> Self {
-        Self { prior, ..Self::new(start, tolerance, floor) }
+    /// Under [`Prior::Averaged`] the start has a covariance of its loadings and means.
+    pub(crate) fn under(prior: Prior, start: LatentParameters, floor: f64) -> Self {
+        // Towards a column of 0 the density of the most probable W has no limit: bold steps would go there.
+        let accelerator = (prior != Prior::Relevance).then(Accelerator::new);
+        Self { prior, accelerator, ..Self::new(start, floor) }
     }
 
-    fn within(start: LatentParameters, tolerance: f64, floor: f64, least: &[f64]) -> Self {
+    fn within(start: LatentParameters, floor: f64, least: &[f64]) -> Self {
         let coordinates = Coordinates::around(&start, least);
         Self {
             current: Arc::new(coordinates.bounded(start)),
-            coordinates,
+            trial: None,
             best: None,
-            bold: None,
-            anderson: Anderson::default(),
-            newton: QuasiNewton::default(),
-            method: Method::Anderson,
-            climbs: false,
+            gains: Gains { last: f64::INFINITY, idle: 0, rounding: 0.0 },
+            accelerator: Some(Accelerator::new()),
+            coordinates,
             prior: Prior::Flat,
-            tolerance,
             floor,
-            still: 0,
-            rounding: 0.0,
         }
-    }
-
-    /// The bold point was not better: a quasi-Newton step is shortened once, any other gives way to the plain step.
-    fn step_back(&mut self, bold: Bold, loss: f64) {
-        match bold.method {
-            Method::Newton => {
-                // The maximum of the parabola through what is known along the step.
-                let t = 0.5 * bold.slope / (bold.slope + loss);
-                let t = if t.is_nan() { 0.0 } else { t }.clamp(*SHORTENED.start(), *SHORTENED.end());
-                let to: Vec<f64> = bold.from.iter().zip(&bold.to).map(|(a, b)| a + t * (b - a)).collect();
-                self.current = Arc::new(self.at(&to, &bold.plain));
-                self.bold = Some(Bold { method: Method::ShortenedNewton, ..bold });
-                return;
-            }
-            Method::ShortenedNewton => self.newton = self.newton.fresh(),
-            Method::Anderson => self.method = Method::Newton,
-        }
-        self.current = bold.plain;
-    }
-
-    /// The parameters at a point, as uncertain as the plain step has them.
-    fn at(&self, point: &[f64], plain: &LatentParameters) -> LatentParameters {
-        self.coordinates.parameters(point).with_spread(plain.spread().cloned())
     }
 
     /// Goes on from a point that is the best so far.
     fn advance(&mut self, evidence: &Latent, objective: f64) -> Result<Step> {
-        let gain = self.best.as_ref().map_or(f64::INFINITY, |best| objective - best.objective);
         let maximised = Maximised::of(evidence, self.prior)?;
-        let plain = self.coordinates.bounded(self.turned(maximised.parameters()));
-        let plain = Arc::new(plain.with_spread(maximised.parameters().spread().cloned()));
-        let (point, image) = (self.coordinates.of(&self.current), self.coordinates.of(&plain));
-        let gradient = self.coordinates.gradient(&maximised, &point);
-        let slope = |to: &[f64]| -> f64 {
-            to.iter().zip(&point).zip(&gradient).map(|((to, from), slope)| (to - from) * slope).sum()
+        let plain = Arc::new(self.plain_step(&maximised));
+        let local = self.local(&maximised, &plain);
+        let proposal = match &mut self.accelerator {
+            Some(accelerator) => {
+                let here = InCoordinates { coordinates: &self.coordinates, maximised: &maximised };
+                accelerator.propose(&local, &here)?
+            }
+            None => None,
         };
-        let method = self.method;
-        let proposed = self.propose(&point, &image, &gradient, &maximised)?;
-        if self.climbs && method == Method::Anderson && proposed.as_deref().is_some_and(|to| slope(to) <= 0.0)
-        {
-            self.method = Method::Newton; // it aims at a saddle
-        }
-        let bold = proposed.filter(|to| slope(to) > 0.0);
-        // From here to the maximum of a parabola: half of what the slope promises. The plain step can lead down, to where what is known of
-        // W and μ has moved since.
-        let left = 0.5 * bold.as_deref().map_or(0.0, slope).max(slope(&image).abs());
-        // A gain that is rounding says nothing; the slope is known better than that.
-        let gain = if gain.abs() <= self.rounding.max(ROUNDING * objective.abs()) { 0.0 } else { gain };
-        self.still = if gain == 0.0 { self.still + 1 } else { 0 };
-        let change = gain.max(left).max(self.remainder(gain)) / evidence.weight();
-        let noiseless = self.current.noise() <= self.floor;
-        let gradient_norm = self.coordinates.norm_of_noises(&gradient) * 2.0 / evidence.weight();
-        let parameters = Arc::clone(&self.current);
-        let survivors = self.prior.survivors(&parameters, evidence.weight());
-        let driven_out = survivors.is_some();
-        self.best = Some(Best { parameters, objective, gain, change, gradient_norm, survivors });
-        self.current = match &bold {
-            Some(to) => Arc::new(self.at(to, &plain)),
-            None => Arc::clone(&plain),
-        };
-        self.bold = bold.map(|to| Bold { slope: slope(&to), from: point.clone(), to, method, plain });
-        let converged = noiseless || driven_out || change <= self.tolerance || self.still >= STILL;
-        Ok(Step { objective, change, converged })
+        let change = self.left_to_gain(objective, &local, proposal.as_ref()) / evidence.weight();
+        self.best = Some(Best {
+            parameters: Arc::clone(&self.current),
+            objective,
+            change,
+            gradient_norm: self.coordinates.norm_of_noises(&local.gradient) * 2.0 / evidence.weight(),
+            survivors: self.prior.survivors(&self.current, evidence.weight()),
+        });
+        self.set_out(proposal, plain);
+        Ok(Step { objective, change })
     }
 
-    /// The parameters after a step, along principal axes where features differ in scale by orders of magnitude.
+    /// Where the maximisation step leads, within the bounds of the noise.
+    fn plain_step(&self, maximised: &Maximised<'_>) -> LatentParameters {
+        let found = maximised.parameters();
+        self.coordinates.bounded(self.along_axes(found)).with_spread(found.spread().cloned())
+    }
+
+    /// The parameters after a step, along principal axes where features differ in scale by orders of
+    /// magnitude.
     ///
     /// The likelihood does not depend on the axes; a prior on the columns of W has chosen them already.
-    fn turned(&self, parameters: &LatentParameters) -> LatentParameters {
+    fn along_axes(&self, parameters: &LatentParameters) -> LatentParameters {
         let common = matches!(parameters.units(), Units::Common(_));
         if self.prior == Prior::Flat && common && parameters.graded() {
             return parameters.along_axes();
@@ -210,46 +187,57 @@ impl Em {
         parameters.clone()
     }
 
-    /// What gains that go on falling as they do add up to, where nothing but plain steps is made.
-    fn remainder(&self, gain: f64) -> f64 {
-        match &self.best {
-            Some(best) if self.prior == Prior::Relevance => {
-                let rate = (gain / best.gain).clamp(0.0, 1.0);
-                if rate < 1.0 { gain * rate / (1.0 - rate) } else { f64::INFINITY }
-            }
-            _ => 0.0,
-        }
+    /// The current point, the plain step from it and the gradient, in coordinates.
+    fn local(&self, maximised: &Maximised<'_>, plain: &LatentParameters) -> Local {
+        let (point, image) = (self.coordinates.of(&self.current), self.coordinates.of(plain));
+        let gradient = self.coordinates.gradient(maximised, &point);
+        Local { point, image, gradient }
     }
 
-    fn propose(
-        &mut self,
-        point: &[f64],
-        image: &[f64],
-        gradient: &[f64],
-        maximised: &Maximised<'_>,
-    ) -> Result<Option<Vec<f64>>> {
-        if self.prior == Prior::Relevance {
-            return Ok(None); // towards a column of 0 the density has no limit: bold steps would go there
-        }
-        self.newton.observe(point, gradient);
-        let at = &self.coordinates;
-        let mut bold = match self.method {
-            Method::Anderson => self.anderson.propose(point, image, &at.scale(maximised))?,
-            _ => self.newton.propose(|v| at.precondition(maximised, v)),
+    /// An estimate of what is left to gain, in nats: the largest of what the last step gained, what steps at
+    /// that rate would add up to, and half of what the slope along the next step promises.
+    fn left_to_gain(&mut self, objective: f64, local: &Local, proposal: Option<&Proposal>) -> f64 {
+        let before = self.gains.last;
+        self.gains
+            .add(self.best.as_ref().map_or(f64::INFINITY, |best| objective - best.objective), objective);
+        let rest = match (&self.best, &self.accelerator) {
+            (Some(_), None) => self.gains.geometric_rest(before),
+            _ => 0.0,
         };
-        bold.iter_mut().for_each(|to| {
-            at.hold(to, image);
-            at.shorten(point, to);
-            at.clip(to);
-        });
-        Ok(bold)
+        // The maximum of a parabola lies at half of what its slope promises. The plain step can lead down, to
+        // where what is known of W and μ has moved since.
+        let promised = proposal.map_or(0.0, |to| to.slope).max(local.slope(&local.image).abs());
+        self.gains.last.max(0.5 * promised).max(rest)
+    }
+
+    /// Chooses the point of the next pass: the proposal, or the plain step.
+    fn set_out(&mut self, proposal: Option<Proposal>, plain: Arc<LatentParameters>) {
+        self.trial = proposal.map(|proposal| Trial { proposal, plain: Arc::clone(&plain) });
+        self.current = match &self.trial {
+            // As uncertain as the plain step has them: any covariance gives a bound.
+            Some(Trial { proposal, .. }) => {
+                let bold = self.coordinates.parameters(&proposal.to);
+                Arc::new(bold.with_spread(plain.spread().cloned()))
+            }
+            None => plain,
+        };
+    }
+
+    /// The trial was worse than the best point by `loss`, more than rounding.
+    fn step_back(&mut self, Trial { proposal, plain }: Trial, loss: f64) {
+        let shorter = self.accelerator.as_mut().and_then(|accelerator| accelerator.reject(proposal, loss));
+        self.set_out(shorter, plain);
     }
 }
 
-impl Algorithm for Em {
-    const MEASURE: &'static str = "log-likelihood";
+impl RowIteration for Em {
     type Evidence = Latent;
     type Output = Optimum;
+
+    fn objective(&self) -> Objective {
+        let name = if self.prior == Prior::Flat { "log-likelihood" } else { "objective" };
+        Objective { name, guard: Guard::NeverFalls }
+    }
 
     fn evidence(&self) -> Latent {
         Latent::empty(Arc::clone(&self.current))
@@ -257,20 +245,28 @@ impl Algorithm for Em {
 
     fn update(&mut self, evidence: Latent) -> Result<Step> {
         let objective = self.prior.objective(&evidence)?;
-        self.rounding = evidence.weight() * self.current.rounding_of_residuals();
-        if let (Some(bold), Some(best)) = (self.bold.take(), &self.best) {
+        self.gains.rounding = evidence.weight() * self.current.rounding_of_residuals();
+        if let (Some(trial), Some(best)) = (self.trial.take(), &self.best) {
             let loss = best.objective - objective;
-            if loss > self.rounding.max(ROUNDING * objective.abs()) {
-                let step = Step { objective: best.objective, change: best.change, converged: false };
-                self.step_back(bold, loss);
+            if loss > self.gains.rounding_of(objective) {
+                let step = Step { objective: best.objective, change: best.change };
+                self.step_back(trial, loss);
                 return Ok(step);
             }
         }
         self.advance(&evidence, objective)
     }
 
+    fn converged(&self, tolerance: f64) -> bool {
+        self.best.as_ref().is_some_and(|best| {
+            let noiseless = best.parameters.noise() <= self.floor;
+            let driven_out = best.survivors.is_some();
+            noiseless || driven_out || best.change <= tolerance || self.gains.idle >= MOST_IDLE
+        })
+    }
+
     fn rounding(&self) -> f64 {
-        self.rounding
+        self.gains.rounding
     }
 
     fn finish(self) -> Result<Optimum> {
@@ -279,30 +275,5 @@ impl Algorithm for Em {
         let noiseless = parameters.noise() <= self.floor;
         let objective = if noiseless { f64::INFINITY } else { objective };
         Ok(Optimum { parameters, objective, survivors, noiseless, gradient_norm })
-    }
-}
-
-/// [`Em`] under a prior, where what rises is not a likelihood.
-pub(crate) struct Bayes(pub(crate) Em);
-
-impl Algorithm for Bayes {
-    const MEASURE: &'static str = "objective";
-    type Evidence = Latent;
-    type Output = Optimum;
-
-    fn evidence(&self) -> Latent {
-        self.0.evidence()
-    }
-
-    fn update(&mut self, evidence: Latent) -> Result<Step> {
-        self.0.update(evidence)
-    }
-
-    fn rounding(&self) -> f64 {
-        self.0.rounding()
-    }
-
-    fn finish(self) -> Result<Optimum> {
-        self.0.finish()
     }
 }

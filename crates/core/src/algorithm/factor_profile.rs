@@ -1,10 +1,11 @@
-//! The likelihood of a factor model whose loadings are already the best for given noise: a function of log ψ alone.
+//! The likelihood of a factor model whose loadings are already the best for given noise: a function of log ψ
+//! alone.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardUniform};
 
-use super::Stop;
+use super::{Guard, Journey, Limits, Objective, Stop};
 use crate::linalg::{Eigen, Mat, standard_signs};
 
 /// Distance from the bound, in log ψ, at which a feature counts as being there.
@@ -27,11 +28,13 @@ pub(crate) struct Search {
     pub(crate) factors: usize,
     /// Least uniqueness.
     pub(crate) lower: f64,
-    /// Norm of the gradient that is small enough.
-    pub(crate) tolerance: f64,
-    /// Most iterations.
-    pub(crate) max_iterations: usize,
+    /// The tolerance is of the norm of the gradient; for EM, of the gain of a step in nats per row.
+    pub(crate) limits: Limits,
 }
+
+/// What all searches maximise: −(log |C| + tr(R C⁻¹))/2.
+pub(super) const OBJECTIVE: Objective =
+    Objective { name: "log-likelihood per row but for a constant", guard: Guard::NeverFalls };
 
 /// Where a search starts.
 #[derive(Debug, Clone)]
@@ -65,7 +68,7 @@ impl Search {
 /// What a search has found, for features of unit variance.
 #[derive(Debug, Clone)]
 pub(crate) struct FoundFactors {
-    /// Mean: 0 unless holes make it another than that of the cells.
+    /// Mean: 0 unless missing values make it another than that of the cells.
     pub(crate) mean: Vec<f64>,
     /// Loadings (p × q) with ΛᵀΨ⁻¹Λ diagonal and descending.
     pub(crate) loadings: Mat<f64>,
@@ -89,10 +92,10 @@ pub(crate) struct FoundFactors {
 
 /// The profile at a point.
 ///
-/// With θ, ω the eigenpairs of Ψ^-½ R Ψ^-½ and k the kept ones (the q largest, as far as they exceed 1), the best loadings are
-/// $\Psi^{1/2} \omega_k (\theta_k - 1)^{1/2}$ and
-/// $\ln|C| + \operatorname{tr}(RC^{-1}) = \sum_j (\ln\psi_j + 1/\psi_j) + \sum_k (\ln\theta_k - \theta_k + 1)$ \[J67\]:
-/// no eigenvalue that is not kept is needed, so R may be singular.
+/// With θ, ω the eigenpairs of Ψ^-½ R Ψ^-½ and k the kept ones (the q largest, as far as they exceed 1), the
+/// best loadings are $\Psi^{1/2} \omega_k (\theta_k - 1)^{1/2}$ and
+/// $\ln|C| + \mathrm{tr}(RC^{-1}) = \sum_j (\ln\psi_j + 1/\psi_j) + \sum_k (\ln\theta_k - \theta_k + 1)$
+/// \[J67\]: no eigenvalue that is not kept is needed, so R may be singular.
 #[derive(Debug, Clone)]
 pub(super) struct Profile {
     /// log ψ.
@@ -135,13 +138,29 @@ impl Profile {
         free.map(|(g, _)| g * g).sum::<f64>().sqrt()
     }
 
-    /// Size of the numbers that the value is the sum of.
-    fn size(&self) -> f64 {
-        self.log_psi.iter().map(|x| x.abs() + (-x).exp()).sum::<f64>() + self.kept.values.iter().sum::<f64>()
+    /// What is rounding in the value: a share of the numbers that it is the sum of.
+    fn value_rounding(&self) -> f64 {
+        let noise = self.log_psi.iter().map(|x| x.abs() + (-x).exp()).sum::<f64>();
+        ROUNDING * (noise + self.kept.values.iter().sum::<f64>())
+    }
+
+    /// The log-likelihood per row but for a constant.
+    pub(super) fn objective(&self) -> f64 {
+        -0.5 * self.value
+    }
+
+    /// What is rounding in [`objective`](Self::objective).
+    pub(super) fn objective_rounding(&self) -> f64 {
+        0.5 * self.value_rounding()
+    }
+
+    /// Whether the gradient, without the features that are held, is short enough or rounding.
+    pub(super) fn is_optimum(&self, floor: f64, tolerance: f64) -> bool {
+        self.gradient_norm(floor) <= tolerance.max(self.gradient_rounding())
     }
 
     /// Norm of the gradient below which it is rounding.
-    pub(super) fn gradient_rounding(&self) -> f64 {
+    fn gradient_rounding(&self) -> f64 {
         16.0 * f64::EPSILON * self.log_psi.iter().map(|x| (-2.0 * x).exp()).sum::<f64>().sqrt()
     }
 
@@ -149,7 +168,7 @@ impl Profile {
     pub(super) fn accepts(&self, next: &Self, floor: f64) -> bool {
         let moved = next.log_psi.iter().zip(&self.log_psi).zip(&self.gradient);
         let slope: f64 = moved.map(|((to, from), g)| g * (to - from)).sum();
-        let rounding = ROUNDING * self.size();
+        let rounding = self.value_rounding();
         next.value <= self.value + SLOPE * slope.min(0.0)
             || (next.value <= self.value + rounding && next.gradient_norm(floor) < self.gradient_norm(floor))
     }
@@ -160,15 +179,15 @@ impl Profile {
         self.log_psi.iter().zip(direction).map(moved).collect()
     }
 
-    /// The answer at this point.
-    pub(super) fn found(self, search: &Search, stop: Stop, trace: Vec<f64>) -> FoundFactors {
+    /// The answer at this point, and how it was reached.
+    pub(super) fn found(self, search: &Search, journey: Journey) -> FoundFactors {
         let floor = search.lower.ln();
         let mut uniquenesses: Vec<f64> = self.log_psi.iter().map(|x| x.exp().max(search.lower)).collect();
         let mut used = Vec::new();
         for (k, theta) in self.kept.values.iter().enumerate() {
             match alone(self.kept.vectors.col_as_slice(k)) {
                 // An eigenvalue within the tolerance of 1 is one: the factor explains nothing.
-                _ if theta - 1.0 <= search.tolerance => {}
+                _ if theta - 1.0 <= search.limits.tolerance => {}
                 // A factor of one feature is noise of that feature.
                 Some(j) => uniquenesses[j] *= theta,
                 None => used.push(k),
@@ -193,8 +212,8 @@ impl Profile {
             heywood,
             unused: search.factors - used.len(),
             uniquenesses,
-            stop,
-            trace,
+            stop: journey.stop,
+            trace: journey.trace,
         }
     }
 }

@@ -1,9 +1,10 @@
-//! The leading directions in passes over the rows, for data that are large both ways: O(n·p·q) time, O(p·q) memory.
+//! The leading directions in passes over the rows, for data that are large both ways: O(n·p·q) time, O(p·q)
+//! memory.
 
 use std::sync::Arc;
 
 use super::refine::refine;
-use super::{Algorithm, Components, Journey, Step, drive};
+use super::{Components, Guard, Journey, Limits, Objective, Passes, RowIteration, Step, drive};
 use crate::control::Control;
 use crate::data::RowSource;
 use crate::error::Result;
@@ -30,33 +31,39 @@ pub(crate) fn solve(
     let p = source.n_features();
     // One more row than components is needed, but how many there are is known only after a pass.
     Components::Count(q).resolve(source.n_rows().unwrap_or(usize::MAX), p, &[], 0.0)?;
-    let krylov = BlockKrylov::new(p, q, options.seed);
-    let krylov = match options.tolerance {
-        Some(tolerance) => krylov.tolerance(tolerance),
-        None => krylov,
+    let limits = Limits {
+        tolerance: options.tolerance.unwrap_or(BlockKrylov::TOLERANCE),
+        iterations: options.max_iterations,
     };
-    let (mut raw, mut journey) = drive(Passes::new(krylov, q), source, options.max_iterations, control)?;
+    let krylov = BlockKrylov::new(p, q, options.seed).tolerance(limits.tolerance);
+    let (mut raw, mut journey) =
+        drive(Passes::over(source, LeadingDirections::new(krylov, q)), limits, control)?;
     journey.passes += usize::from(refine(&mut raw, source, control)?);
     Ok((Spectrum::new(raw)?, journey))
 }
 
-struct Passes {
+/// The iteration for the leading directions of the covariance.
+struct LeadingDirections {
     krylov: BlockKrylov,
     block: Arc<Mat<f64>>,
     q: usize,
     summary: Option<(usize, f64, Vec<f64>, f64)>, // rows, weight, mean, total variance
+    done: bool,
 }
 
-impl Passes {
+impl LeadingDirections {
     fn new(krylov: BlockKrylov, q: usize) -> Self {
-        Self { block: Arc::new(krylov.next_block().to_owned()), krylov, q, summary: None }
+        Self { block: Arc::new(krylov.next_block().to_owned()), krylov, q, summary: None, done: false }
     }
 }
 
-impl Algorithm for Passes {
-    const MEASURE: &'static str = "captured variance";
+impl RowIteration for LeadingDirections {
     type Evidence = Sketch;
     type Output = RawSpectrum;
+
+    fn objective(&self) -> Objective {
+        Objective { name: "captured variance", guard: Guard::NeverFalls }
+    }
 
     fn evidence(&self) -> Sketch {
         Sketch::empty(Arc::clone(&self.block))
@@ -70,7 +77,13 @@ impl Algorithm for Passes {
         self.summary = Some((rows, weight, sketch.mean().to_vec(), sketch.trace() / weight));
         let step = self.krylov.absorb(image.as_ref())?;
         self.block = Arc::new(self.krylov.next_block().to_owned());
-        Ok(Step { objective: step.captured, change: step.residual, converged: step.done })
+        self.done = step.done;
+        Ok(Step { objective: step.captured, change: step.residual })
+    }
+
+    /// The block knows its tolerance, and what is rounding.
+    fn converged(&self, _: f64) -> bool {
+        self.done
     }
 
     fn finish(self) -> Result<RawSpectrum> {

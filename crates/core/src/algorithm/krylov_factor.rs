@@ -1,22 +1,26 @@
-//! Maximum-likelihood factors of many features: leading eigenvectors by block Krylov, limited-memory BFGS on log ψ \[DDM20\].
+//! Maximum-likelihood factors of many features: leading eigenvectors by block Krylov, limited-memory BFGS on
+//! log ψ \[DDM20\].
 //!
-//! The correlation matrix is known only by its products with blocks of vectors: of a matrix in memory, or of rows in passes.
+//! The correlation matrix is known only by its products with blocks of vectors: of a matrix in memory, or of
+//! rows in passes.
 
 use std::sync::Arc;
 
-use super::factor_profile::{FoundFactors, Profile, Search, Start, shortened};
-use super::quasi_newton::QuasiNewton;
-use super::{Algorithm, Step, Stop, drive};
-use crate::control::{Control, Event};
+use super::factor_profile::{FoundFactors, OBJECTIVE, Profile, Search, Start, shortened};
+use super::optimise::{QuasiNewton, halved};
+use super::{Iteration, Objective, Step, drive};
+use crate::control::Control;
 use crate::data::RowSource;
 use crate::error::{Error, Result};
-use crate::evidence::Sketch;
+use crate::evidence::{Sketch, gather};
 use crate::linalg::{BlockKrylov, Cholesky, Eigen, Mat, MatRef, product};
 
 /// Residuals of eigenpairs, relative: the tightest, and the loosest that is of use far from the optimum.
 const RESIDUALS: (f64, f64) = (1e-11, 1e-5);
-/// Share of a step at which its direction is given up.
-const SHORTEST: f64 = 1e-6;
+/// Products after which eigenpairs are taken as they are.
+const MOST_PRODUCTS: usize = 1000;
+/// Lengths of a step, each half of the one before, that are tried along a direction.
+const HALVINGS: usize = 20;
 /// Noise at which the first step ends at least, or the share of it that is left.
 const LEAST_FIRST: f64 = 0.05;
 const LEAST_SHARE: f64 = 0.2;
@@ -28,32 +32,17 @@ pub(crate) fn solve(
     start: &Start,
     control: &Control<'_>,
 ) -> Result<FoundFactors> {
-    let mut state = Climb::new(r.nrows(), *search, start);
-    let mut products = 0;
-    let stop = loop {
-        let image = product(r, state.block().as_ref());
-        let step = state.absorb(&image)?;
-        products += 1;
-        let (measure, Step { objective, change, .. }) = (Passes::MEASURE, step);
-        control.emit(Event::Iteration { number: products, measure, objective, change });
-        if step.converged {
-            break state.stop();
-        }
-        if control.is_cancelled() {
-            break Stop::Interrupted;
-        }
-        if state.trace.len() >= search.max_iterations {
-            break Stop::IterationLimit;
-        }
-    };
-    let found = state.finish(stop)?;
+    let iteration = ProfileSearch::new(InMemory { r }, r.nrows(), *search, start);
+    let (at, journey) = drive(iteration, search.limits, control)?;
+    let found = at.found(search, journey);
     let log_det =
         Cholesky::new(r.to_owned(), "the correlation matrix").ok().filter(|l| l.smallest_pivot() > 1e-6);
     let discrepancy = log_det.map(|l| (found.value - l.log_det() - r.nrows() as f64).max(0.0));
     Ok(FoundFactors { discrepancy, ..found })
 }
 
-/// The same for rows, features divided by their deviations, in passes: no p × p matrix. Also the number of passes.
+/// The same for rows, features divided by their deviations, in passes: no p × p matrix. Also the number of
+/// passes.
 pub(crate) fn solve_rows(
     source: &dyn RowSource,
     deviations: &[f64],
@@ -61,45 +50,85 @@ pub(crate) fn solve_rows(
     start: &Start,
     control: &Control<'_>,
 ) -> Result<(FoundFactors, usize)> {
-    let passes = Passes::new(Climb::new(deviations.len(), *search, start), deviations);
-    let (state, journey) = drive(passes, source, search.max_iterations, control)?;
-    let stop = if journey.stop == Stop::Converged { state.stop() } else { journey.stop };
-    Ok((state.finish(stop)?, journey.passes))
+    let inverse = deviations.iter().map(|d| 1.0 / d).collect();
+    let iteration =
+        ProfileSearch::new(OfRows { source, inverse, passes: 0 }, deviations.len(), *search, start);
+    let (at, journey) = drive(iteration, search.limits, control)?;
+    let passes = journey.passes;
+    Ok((at.found(search, journey), passes))
 }
 
-/// The search as a machine that is fed with products.
-struct Climb {
+/// A correlation matrix R (p × p) that is known by its products.
+trait Correlations {
+    /// R B for a block B (p × b).
+    fn times(&mut self, block: Mat<f64>, control: &Control<'_>) -> Result<Mat<f64>>;
+
+    /// Passes over rows so far.
+    fn passes(&self) -> usize {
+        0
+    }
+}
+
+struct InMemory<'a> {
+    r: MatRef<'a, f64>,
+}
+
+impl Correlations for InMemory<'_> {
+    fn times(&mut self, block: Mat<f64>, control: &Control<'_>) -> Result<Mat<f64>> {
+        control.check()?;
+        Ok(product(self.r, block.as_ref()))
+    }
+}
+
+/// The correlations of rows: with D the deviations and n S the scatter, R B = D⁻¹ (n S) D⁻¹ B / n in one
+/// pass.
+struct OfRows<'a> {
+    source: &'a dyn RowSource,
+    inverse: Vec<f64>, // 1 / deviation of each feature
+    passes: usize,
+}
+
+impl Correlations for OfRows<'_> {
+    fn times(&mut self, block: Mat<f64>, control: &Control<'_>) -> Result<Mat<f64>> {
+        let block = Arc::new(scaled_rows(block.as_ref(), &self.inverse));
+        let sketch = gather(self.source, || Sketch::empty(Arc::clone(&block)), control)?;
+        self.passes += 1;
+        let weight = sketch.weight();
+        let factors: Vec<f64> = self.inverse.iter().map(|f| f / weight).collect();
+        Ok(scaled_rows(sketch.image(), &factors))
+    }
+
+    fn passes(&self) -> usize {
+        self.passes
+    }
+}
+
+/// The iteration: each step is a line search, and each point of it an eigenproblem.
+struct ProfileSearch<R> {
+    correlations: R,
     search: Search,
-    trial: Vec<f64>, // log ψ where eigenpairs are being looked for
-    root: Vec<f64>,  // Ψ^-½ there
-    krylov: BlockKrylov,
-    at: Option<Profile>,
+    start: Vec<f64>,         // log ψ
+    block: Option<Mat<f64>>, // where the next eigenproblem starts
+    at: Option<Profile>,     // the point where the search stands, once it is known
+    rounding: f64,           // in the objective of the point before
     past: QuasiNewton,
-    held: Vec<bool>,
-    direction: Vec<f64>,
-    length: f64,
-    straight: bool, // whether the direction is downhill without a past
-    stalled: bool,
-    trace: Vec<f64>,
+    held: Vec<bool>,     // features at their bound
+    direction: Vec<f64>, // of the next step
 }
 
-impl Climb {
+impl<R: Correlations> ProfileSearch<R> {
     /// Usually from ψ = 1.
-    fn new(p: usize, search: Search, start: &Start) -> Self {
-        let trial = search.unusual(p, start).unwrap_or_else(|| vec![0.0; p]);
+    fn new(correlations: R, p: usize, search: Search, start: &Start) -> Self {
         Self {
+            correlations,
             search,
-            root: inverse_roots(&trial),
-            trial,
-            krylov: BlockKrylov::new(p, search.factors, 0).tolerance(RESIDUALS.1),
+            start: search.unusual(p, start).unwrap_or_else(|| vec![0.0; p]),
+            block: None,
             at: None,
+            rounding: 0.0,
             past: QuasiNewton::default(),
             held: vec![false; p],
             direction: Vec::new(),
-            length: 1.0,
-            straight: false,
-            stalled: false,
-            trace: Vec::new(),
         }
     }
 
@@ -107,88 +136,72 @@ impl Climb {
         self.search.lower.ln()
     }
 
-    /// What R must be multiplied with next: Ψ^-½ times a block of the iteration.
-    fn block(&self) -> Mat<f64> {
-        scaled_rows(self.krylov.next_block(), &self.root)
-    }
-
-    /// Takes the product.
-    fn absorb(&mut self, image: &Mat<f64>) -> Result<Step> {
-        let image = scaled_rows(image.as_ref(), &self.root);
-        let found = self.krylov.absorb(image.as_ref())?;
-        let mut converged = false;
-        if found.done {
-            let p = self.trial.len();
-            let ritz = self.krylov.ritz().clone();
-            let krylov = BlockKrylov::new(p, self.search.factors, 0).starting_from(&ritz);
-            let eigen = std::mem::replace(&mut self.krylov, krylov).into_eigen();
-            let none = Eigen { values: Vec::new(), vectors: Mat::zeros(p, 0) };
-            converged = self.judge(&eigen.unwrap_or(none));
+    /// The profile at log ψ, from eigenpairs of Ψ^-½ R Ψ^-½ with these residuals.
+    fn profile(&mut self, log_psi: Vec<f64>, residual: f64, control: &Control<'_>) -> Result<Profile> {
+        let (p, q) = (log_psi.len(), self.search.factors);
+        let root: Vec<f64> = log_psi.iter().map(|x| (-0.5 * x).exp()).collect(); // Ψ^-½
+        let mut krylov = BlockKrylov::new(p, q, 0).tolerance(residual);
+        if let Some(block) = &self.block {
+            krylov = krylov.starting_from(block);
         }
-        // Before the first point is known: that of no factors and ψ = 1.
-        let none = -0.5 * self.trial.len() as f64;
-        let (objective, change) = match &self.at {
-            Some(at) => (-0.5 * at.value, at.gradient_norm(self.floor())),
-            None => (none, f64::INFINITY),
-        };
-        Ok(Step { objective, change, converged })
-    }
-
-    /// Goes to the trial point or back to a shorter step; true when the search is over.
-    fn judge(&mut self, eigen: &Eigen) -> bool {
-        let floor = self.floor();
-        let next = Profile::new(self.trial.clone(), eigen, self.search.factors);
-        if self.at.as_ref().is_none_or(|at| at.accepts(&next, floor)) {
-            self.arrive(next)
-        } else {
-            self.length *= 0.5;
-            if self.length < SHORTEST {
-                self.give_up_direction();
+        for _ in 0..MOST_PRODUCTS {
+            let image = self.correlations.times(scaled_rows(krylov.next_block(), &root), control)?;
+            if krylov.absorb(scaled_rows(image.as_ref(), &root).as_ref())?.done {
+                break;
             }
-            self.set_out();
-            self.stalled
         }
+        let next = BlockKrylov::new(p, q, 0).starting_from(krylov.ritz());
+        self.block = Some(next.next_block().to_owned());
+        let none = Eigen { values: Vec::new(), vectors: Mat::zeros(p, 0) };
+        Ok(Profile::new(log_psi, &krylov.into_eigen().unwrap_or(none), q))
     }
 
-    /// Forgets the past and goes straight downhill; where that has failed too, nothing is left to gain.
-    fn give_up_direction(&mut self) {
-        self.stalled = self.straight;
-        self.straight = true;
+    /// A better point than `at`: where the past points, else straight downhill; `None` when neither leads to
+    /// one.
+    fn search(&mut self, at: &Profile, control: &Control<'_>) -> Result<Option<Profile>> {
+        let bold = std::mem::take(&mut self.direction);
+        let found = self.along(at, &bold, control)?;
+        if found.is_some() {
+            return Ok(found);
+        }
         self.past = QuasiNewton::default();
-        if let Some(at) = &self.at {
-            let uphill = at.gradient.iter().zip(&self.held).map(|(g, held)| if *held { 0.0 } else { -g });
-            self.direction = shortened(uphill.zip(curvatures(at)).map(|(g, h)| g / h).collect());
-        }
-        self.length = 1.0;
+        let straight = self.uphill(at).into_iter().zip(curvatures(at)).map(|(g, h)| g / h).collect();
+        self.along(at, &shortened(straight), control)
     }
 
-    fn arrive(&mut self, next: Profile) -> bool {
-        let floor = self.floor();
-        self.trace.push(-0.5 * next.value);
-        let norm = next.gradient_norm(floor);
-        let held = next.held(floor);
+    /// The first point along a direction that is good enough, with eigenpairs as accurate as is of use there.
+    fn along(&mut self, at: &Profile, direction: &[f64], control: &Control<'_>) -> Result<Option<Profile>> {
+        let (floor, size) = (self.floor(), (at.log_psi.len() as f64).sqrt());
+        let residual = (1e-3 * at.gradient_norm(floor) / size).clamp(RESIDUALS.0, RESIDUALS.1);
+        halved(1.0, HALVINGS, |length| {
+            let next = self.profile(at.along(direction, length, floor), residual, control)?;
+            Ok(at.accepts(&next, floor).then_some(next))
+        })
+    }
+
+    /// Goes to a point: learns from its gradient, and chooses the direction of the next step.
+    fn arrive(&mut self, next: Profile, first: bool) -> Step {
+        let held = next.held(self.floor());
         if held != self.held {
             self.past = QuasiNewton::default();
             self.held = held;
         }
-        let uphill: Vec<f64> =
-            next.gradient.iter().zip(&self.held).map(|(g, h)| if *h { 0.0 } else { -g }).collect();
+        let uphill = self.uphill(&next);
         self.past.observe(&next.log_psi, &uphill);
-        let direction = match self.at.is_none() {
-            true => first_direction(&next),
-            false => self.quasi_newton(&next, &uphill),
-        };
-        self.direction = shortened(direction);
-        (self.length, self.straight) = (1.0, false);
-        let done = norm <= self.search.tolerance.max(next.gradient_rounding());
+        self.direction =
+            shortened(if first { first_direction(&next) } else { self.quasi_newton(&next, &uphill) });
+        let step = Step { objective: next.objective(), change: next.gradient_norm(self.floor()) };
         self.at = Some(next);
-        if !done {
-            self.set_out();
-        }
-        done
+        step
     }
 
-    /// Where the past points, unless that is uphill; the second derivatives are nearly diagonal where features are many.
+    /// Minus the gradient of the features that are not held.
+    fn uphill(&self, at: &Profile) -> Vec<f64> {
+        at.gradient.iter().zip(&self.held).map(|(g, held)| if *held { 0.0 } else { -g }).collect()
+    }
+
+    /// Where the past points, unless that is uphill; the second derivatives are nearly diagonal where
+    /// features are many.
     fn quasi_newton(&self, at: &Profile, uphill: &[f64]) -> Vec<f64> {
         let diagonal = curvatures(at);
         let precondition = |g: &[f64]| g.iter().zip(&diagonal).map(|(g, h)| g / h).collect::<Vec<f64>>();
@@ -199,27 +212,41 @@ impl Climb {
         let climbs = |d: &Vec<f64>| d.iter().zip(uphill).map(|(d, g)| d * g).sum::<f64>() > 0.0;
         proposed.filter(climbs).unwrap_or_else(|| precondition(uphill))
     }
+}
 
-    /// Sets the next trial point, with eigenpairs as accurate as is of use there.
-    fn set_out(&mut self) {
-        let floor = self.floor();
-        let Some(at) = &self.at else { return };
-        self.trial = at.along(&self.direction, self.length, floor);
-        self.root = inverse_roots(&self.trial);
-        let size = (self.trial.len() as f64).sqrt();
-        let tolerance = (1e-3 * at.gradient_norm(floor) / size).clamp(RESIDUALS.0, RESIDUALS.1);
-        let krylov = BlockKrylov::new(self.trial.len(), self.search.factors, 0);
-        let start = self.krylov.next_block().to_owned();
-        self.krylov = krylov.tolerance(tolerance).starting_from(&start);
+impl<R: Correlations> Iteration for ProfileSearch<R> {
+    type Output = Profile;
+
+    fn objective(&self) -> Objective {
+        OBJECTIVE
     }
 
-    fn stop(&self) -> Stop {
-        if self.stalled { Stop::IterationLimit } else { Stop::Converged }
+    fn converged(&self, tolerance: f64) -> bool {
+        self.at.as_ref().is_some_and(|at| at.is_optimum(self.floor(), tolerance))
     }
 
-    fn finish(self, stop: Stop) -> Result<FoundFactors> {
-        let at = self.at.ok_or(Error::Interrupted)?;
-        Ok(at.found(&self.search, stop, self.trace))
+    /// The first step is the profile at the start.
+    fn step(&mut self, control: &Control<'_>) -> Result<Option<Step>> {
+        let Some(at) = self.at.take() else {
+            let first = self.profile(self.start.clone(), RESIDUALS.1, control)?;
+            return Ok(Some(self.arrive(first, true)));
+        };
+        self.rounding = at.objective_rounding();
+        let found = self.search(&at, control);
+        self.at = Some(at); // stays when no better one is found, or the search is interrupted
+        Ok(found?.map(|next| self.arrive(next, false)))
+    }
+
+    fn rounding(&self) -> f64 {
+        self.rounding
+    }
+
+    fn passes(&self) -> usize {
+        self.correlations.passes()
+    }
+
+    fn finish(self) -> Result<Profile> {
+        self.at.ok_or(Error::Interrupted)
     }
 }
 
@@ -237,52 +264,47 @@ fn curvatures(at: &Profile) -> Vec<f64> {
 
 /// To the noise that the loadings at the first point leave.
 fn first_direction(at: &Profile) -> Vec<f64> {
-    // The gradient is (ψ + h² − 1)/ψ, so that 1 − h² = ψ(1 − g); not below a floor, nor by much at once when already there.
+    // The gradient is (ψ + h² − 1)/ψ, so that 1 − h² = ψ(1 − g); not below a floor, nor by much at once when
+    // already there.
     let left = |(x, g): (&f64, &f64)| (1.0 - g).max((LEAST_FIRST / x.exp()).min(LEAST_SHARE)).ln();
     at.log_psi.iter().zip(&at.gradient).map(left).collect()
 }
 
-fn inverse_roots(log_psi: &[f64]) -> Vec<f64> {
-    log_psi.iter().map(|x| (-0.5 * x).exp()).collect()
-}
-
+/// A matrix with each row times a factor.
 fn scaled_rows(m: MatRef<'_, f64>, factors: &[f64]) -> Mat<f64> {
     Mat::from_fn(m.nrows(), m.ncols(), |i, j| m[(i, j)] * factors[i])
 }
 
-/// The search fed by passes over rows.
-struct Passes {
-    climb: Climb,
-    inverse: Vec<f64>, // 1 / deviation of each feature
-    block: Arc<Mat<f64>>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::{Limits, Stop};
 
-impl Passes {
-    fn new(climb: Climb, deviations: &[f64]) -> Self {
-        let inverse: Vec<f64> = deviations.iter().map(|d| 1.0 / d).collect();
-        let block = Arc::new(scaled_rows(climb.block().as_ref(), &inverse));
-        Self { climb, inverse, block }
-    }
-}
-
-impl Algorithm for Passes {
-    const MEASURE: &'static str = "log-likelihood per row but for a constant";
-    type Evidence = Sketch;
-    type Output = Climb;
-
-    fn evidence(&self) -> Sketch {
-        Sketch::empty(Arc::clone(&self.block))
+    /// Correlations that turn out to be none after the first point.
+    struct Deceiving {
+        r: Mat<f64>,
+        honest: bool,
     }
 
-    fn update(&mut self, sketch: Sketch) -> Result<Step> {
-        let weight = sketch.weight();
-        let factors: Vec<f64> = self.inverse.iter().map(|f| f / weight).collect();
-        let step = self.climb.absorb(&scaled_rows(sketch.image(), &factors))?;
-        self.block = Arc::new(scaled_rows(self.climb.block().as_ref(), &self.inverse));
-        Ok(step)
+    impl Correlations for Deceiving {
+        fn times(&mut self, block: Mat<f64>, _: &Control<'_>) -> Result<Mat<f64>> {
+            Ok(if self.honest { product(self.r.as_ref(), block.as_ref()) } else { block })
+        }
     }
 
-    fn finish(self) -> Result<Climb> {
-        Ok(self.climb)
+    /// Without correlations log |C| + tr C⁻¹ is at least p for any noise, and the first point, of ψ = 1 and a
+    /// factor, is below: no step leads to a better one.
+    #[test]
+    fn a_search_that_finds_no_better_point_stalls() {
+        let p = 6;
+        let r = Mat::from_fn(p, p, |i, j| if i == j { 1.0 } else { 0.5 });
+        let limits = Limits { tolerance: 1e-8, iterations: 100 };
+        let search = Search { factors: 1, lower: 0.005, limits };
+        let mut iteration = ProfileSearch::new(Deceiving { r, honest: true }, p, search, &Start::Usual);
+        let first = iteration.step(&Control::new()).unwrap().expect("a first point");
+        iteration.correlations.honest = false;
+        let (at, journey) = drive(iteration, limits, &Control::new()).unwrap();
+        assert_eq!((journey.stop, journey.trace.len()), (Stop::Stalled, 0));
+        assert_eq!(at.objective(), first.objective);
     }
 }

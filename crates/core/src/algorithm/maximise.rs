@@ -1,11 +1,19 @@
-//! The maximisation step of parameter-expanded EM: from evidence to better parameters, and to the slope of the likelihood.
+//! The maximisation step of parameter-expanded EM: from evidence to better parameters, and to the slope of
+//! the likelihood.
 //!
-//! Each feature is regressed on (z, 1) over the rows that have it, which re-estimates the mean too \[TB99, IR10\]. Then z,
-//! whose mean and covariance over the rows have drifted from 0 and I, is standardised and the change given to μ and W
-//! \[LRW98\]: $\mu \leftarrow \mu + W \bar z$, $W \leftarrow W V^{1/2}$. A [`Prior`] adds to the normal equations;
-//! where W keeps a distribution, its covariance is what they are the precision of.
+//! Each feature is regressed on (z, 1) over the rows that have it, which re-estimates the mean too
+//! \[TB99, IR10\]: the change Δ (q + 1) of $(w_j, \mu_j)$ solves $A_j \Delta = r_j$ with
+//! $A_j = \sum \mathrm E[(z, 1)(z, 1)^\top]$ (q + 1 × q + 1) and
+//! $r_j = \sum \mathrm E[(x - \mu_j - w_j^\top z)(z, 1)]$. The noise variance is what is left of the squares,
+//! $\sigma^2 \leftarrow (\sum \mathrm E(x - \mu - w^\top z)^2 - \sum_j \Delta_j^\top r_j) / \text{cells}$: a
+//! small correction of a sum of squares, not a difference of large numbers.
+//!
+//! Then z, whose mean z̄ and covariance V over the rows have drifted from 0 and I, is standardised and the
+//! change given to μ and W \[LRW98\]: $\mu \leftarrow \mu + W \bar z$, $W \leftarrow W V^{1/2}$. A [`Prior`]
+//! adds to the normal equations ([`PriorTerms`]); where W keeps a distribution, its covariance is $\sigma^2$
+//! times the inverse of their left side.
 
-use super::prior::{Prior, Pull, carried};
+use super::prior::{Prior, PriorTerms, carried};
 use crate::error::{Error, Result};
 use crate::evidence::Latent;
 use crate::expectation::{LatentParameters, Units};
@@ -16,8 +24,8 @@ const LANES: usize = 64;
 
 /// One step of parameter-expanded EM from evidence: better parameters for the rows that it is about.
 ///
-/// Together with mergeable [`Latent`] evidence this is all that a fit in passes over parts of the data needs, wherever the
-/// parts lie.
+/// Together with mergeable [`Latent`] evidence this is all that a fit in passes over parts of the data needs,
+/// wherever the parts lie.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -51,13 +59,13 @@ pub fn em_step(evidence: &Latent) -> Result<LatentParameters> {
 pub(super) struct Maximised<'a> {
     evidence: &'a Latent,
     parameters: LatentParameters,
-    residual: Mat<f64>, // Σ w E[(x − μ − Wz)(z, 1)] (q + 1 × p): the noise times the gradient
-    noises: Vec<Rest>,  // one for all features, or one for each
-    ridge: Vec<f64>,    // the noise times the precision of the prior, packed
+    residual: Mat<f64>,           // rⱼ − gⱼ (q + 1 × p): the noise times the gradient
+    noises: Vec<NoiseStatistics>, // one for all features, or one for each
+    ridge: Vec<f64>,              // R of the prior, packed
 }
 
 /// What the cells that share a noise variance say about it.
-struct Rest {
+struct NoiseStatistics {
     squares: f64, // Σ w E(x − μ − wᵀz)²
     cells: f64,   // Σ w
 }
@@ -67,24 +75,25 @@ impl<'a> Maximised<'a> {
         if evidence.weight() == 0.0 {
             return Err(Error::NoRows);
         }
-        let pull = prior.pull(evidence.parameters())?;
-        let residual = residual(evidence, &pull);
-        let step = normal_equations(evidence, &pull.ridge, residual.as_ref()); // (q + 1 × p)
+        let terms = prior.terms(evidence.parameters())?;
+        let residual = residual(evidence, &terms);
+        let step = normal_equations(evidence, &terms.ridge, residual.as_ref()); // Δ (q + 1 × p)
         let averaged = matches!(prior, Prior::Averaged { .. });
-        let spread = averaged.then(|| covariances(evidence, &pull.ridge));
+        let spread = averaged.then(|| covariances(evidence, &terms.ridge));
         let each = step.col_iter().zip(residual.col_iter());
         let reductions = each.map(|(s, r)| s.iter().zip(r.iter()).map(|(s, r)| s * r).sum::<f64>());
         let (noises, reductions) = match evidence.parameters().units() {
             Units::Common(_) => {
-                let added = prior_squares(evidence, &pull, step.as_ref(), spread.as_ref());
-                (vec![Rest::of_all(evidence)], vec![reductions.sum::<f64>() - added])
+                let added = prior_squares(evidence, &terms, step.as_ref(), spread.as_ref());
+                (vec![NoiseStatistics::of_all(evidence)], vec![reductions.sum::<f64>() - added])
             }
-            Units::OfNoise(_) => (Rest::of_each(evidence, residual.as_ref()), reductions.collect()),
+            Units::OfNoise(_) => {
+                (NoiseStatistics::of_each(evidence, residual.as_ref()), reductions.collect())
+            }
         };
-        let after: Vec<f64> =
-            noises.iter().zip(&reductions).map(|(rest, r)| rest.variance_after(*r)).collect();
-        let parameters = standardise(evidence, (prior, &pull), step.as_ref(), &after, spread)?;
-        Ok(Self { evidence, parameters, residual, noises, ridge: pull.ridge })
+        let after: Vec<f64> = noises.iter().zip(&reductions).map(|(of, r)| of.variance_after(*r)).collect();
+        let parameters = standardise(evidence, (prior, &terms), step.as_ref(), &after, spread)?;
+        Ok(Self { evidence, parameters, residual, noises, ridge: terms.ridge })
     }
 
     /// Where the step begins.
@@ -97,12 +106,12 @@ impl<'a> Maximised<'a> {
         &self.parameters
     }
 
-    /// ∂ℓ/∂(wⱼ, μⱼ) of each feature and ∂ℓ/∂ log of each noise variance at the start: by Fisher's identity those of the expected
-    /// complete-data likelihood.
+    /// ∂ℓ/∂(wⱼ, μⱼ) = (rⱼ − gⱼ)/σ² of each feature and ∂ℓ/∂ log σ² = (squares/σ² − cells)/2 of each noise
+    /// variance at the start: by Fisher's identity those of the expected complete-data likelihood.
     pub(super) fn gradient(&self) -> Vec<f64> {
         let noise = self.start().noise();
         let features = self.residual.col_iter().flat_map(|c| c.iter().map(|r| r / noise));
-        features.chain(self.noises.iter().map(|rest| 0.5 * (rest.squares / noise - rest.cells))).collect()
+        features.chain(self.noises.iter().map(|of| 0.5 * (of.squares / noise - of.cells))).collect()
     }
 
     /// A gradient divided by what the information would be if z were known.
@@ -113,7 +122,7 @@ impl<'a> Maximised<'a> {
         let right = MatRef::from_column_major_slice(features, size, p);
         let solved = normal_equations(self.evidence, &self.ridge, right);
         let features = solved.col_iter().flat_map(|c| c.iter().map(|x| x * noise));
-        features.chain(noises.iter().zip(&self.noises).map(|(g, rest)| g / (0.5 * rest.cells))).collect()
+        features.chain(noises.iter().zip(&self.noises).map(|(g, of)| g / (0.5 * of.cells))).collect()
     }
 
     /// Square roots of about that information, one number per coordinate: the natural lengths of steps.
@@ -121,11 +130,11 @@ impl<'a> Maximised<'a> {
         let (q, noise) = (self.start().n_latent(), self.start().noise());
         let length = |j: usize| (self.evidence.second[(packed(q, q), j)] / noise).sqrt();
         let features = (0..self.residual.ncols()).flat_map(|j| std::iter::repeat_n(length(j), q + 1));
-        features.chain(self.noises.iter().map(|rest| (0.5 * rest.cells).sqrt())).collect()
+        features.chain(self.noises.iter().map(|of| (0.5 * of.cells).sqrt())).collect()
     }
 }
 
-impl Rest {
+impl NoiseStatistics {
     /// Of all cells: a sum of squares and what z leaves open, without cancellation.
     fn of_all(evidence: &Latent) -> Self {
         let totals = &evidence.totals;
@@ -133,7 +142,8 @@ impl Rest {
         Self { squares, cells: totals.cells }
     }
 
-    /// Of each feature. The cells are in units of the noise, so what cancels is at most a feature's variance over its noise.
+    /// Of each feature. The cells are in units of the noise, so what cancels is at most a feature's variance
+    /// over its noise.
     fn of_each(evidence: &Latent, residual: MatRef<'_, f64>) -> Vec<Self> {
         let w = evidence.parameters().loadings_transposed();
         let q = w.nrows();
@@ -155,25 +165,25 @@ impl Rest {
     }
 }
 
-/// Σ w E[(x − μ − Wz)(z, 1)] of each feature, less what the prior takes off: what the normal equations of the step have on their right
-/// (q + 1 × p).
-fn residual(evidence: &Latent, pull: &Pull) -> Mat<f64> {
+/// rⱼ − gⱼ of each feature, the right side of the normal equations (q + 1 × p). The evidence has Σ
+/// E[(x − μⱼ)(z, 1)], of which Aⱼ (wⱼ, 0) is taken off.
+fn residual(evidence: &Latent, terms: &PriorTerms) -> Mat<f64> {
     let w = evidence.parameters().loadings_transposed();
     let q = w.nrows();
     let mut out = evidence.cross.clone();
     for j in 0..out.ncols() {
         let (out, second, w) = (out.col_as_slice_mut(j), evidence.second.col_as_slice(j), w.col(j));
-        let slope = pull.of_feature(j, w);
+        let prior = terms.gradient(j, w);
         for (i, out) in out.iter_mut().enumerate() {
             let entry = |k: usize| second[packed(i.max(k), i.min(k))];
-            *out -= (0..q).map(|k| entry(k) * w[k]).sum::<f64>() + slope[i];
+            *out -= (0..q).map(|k| entry(k) * w[k]).sum::<f64>() + prior[i];
         }
     }
     out
 }
 
-/// Calls `f` with the factors of the normal equations of some features and the first of them: one factor for all of them where
-/// they are the same, as those of complete rows are.
+/// Calls `f` with the factors of the normal equations of some features and the first of them: one factor for
+/// all of them where they are the same, as those of complete rows are.
 fn for_each_factor(evidence: &Latent, ridge: &[f64], mut f: impl FnMut(usize, &Lanes)) {
     let (size, p) = (evidence.parameters().n_latent() + 1, evidence.second.ncols());
     if alike(&evidence.second) {
@@ -220,21 +230,29 @@ fn covariances(evidence: &Latent, ridge: &[f64]) -> Mat<f64> {
     out
 }
 
-/// By how much a step that a prior holds back, and the uncertainty that it leaves, raise the squares over what the step takes off.
-fn prior_squares(evidence: &Latent, pull: &Pull, step: MatRef<'_, f64>, spread: Option<&Mat<f64>>) -> f64 {
+/// By how much the squares end higher than Σ Δᵀ(r − g) less, because of the prior.
+///
+/// Along the step the squares of a feature change by −2Δᵀr + ΔᵀAΔ. With (A + R)Δ = r − g that is
+/// −Δᵀ(r − g) − Δᵀ(2g + RΔ), and the covariance S of (w, μ) adds tr(SA), before and after.
+fn prior_squares(
+    evidence: &Latent,
+    terms: &PriorTerms,
+    step: MatRef<'_, f64>,
+    spread: Option<&Mat<f64>>,
+) -> f64 {
     let w = evidence.parameters().loadings_transposed();
-    let held = |j: usize| {
-        let (s, slope) = (step.col(j), pull.of_feature(j, w.col(j)));
-        let terms = slope.iter().enumerate();
-        terms.map(|(i, g)| s[i] * (2.0 * g + pull.times(i, s.iter().copied()))).sum::<f64>()
+    let taken = |j: usize| {
+        let (s, prior) = (step.col(j), terms.gradient(j, w.col(j)));
+        let each = prior.iter().enumerate();
+        each.map(|(i, g)| s[i] * (2.0 * g + terms.ridge_times(i, s.iter().copied()))).sum::<f64>()
     };
-    let blur = |spread: Option<&Mat<f64>>| spread.map_or(0.0, |spread| blurred(evidence, spread));
-    let held: f64 = (0..step.ncols()).map(held).sum();
-    blur(spread) - blur(evidence.parameters().spread()) - held
+    let added = |spread: Option<&Mat<f64>>| spread.map_or(0.0, |s| traces_with_second_moments(evidence, s));
+    let taken: f64 = (0..step.ncols()).map(taken).sum();
+    added(spread) - added(evidence.parameters().spread()) - taken
 }
 
-/// Σ tr(Sⱼ Aⱼ) of packed covariances and the second moments Aⱼ of each feature.
-fn blurred(evidence: &Latent, spread: &Mat<f64>) -> f64 {
+/// Σ tr(Sⱼ Aⱼ) of packed covariances Sⱼ, one in each column, and the second moments Aⱼ of each feature.
+fn traces_with_second_moments(evidence: &Latent, spread: &Mat<f64>) -> f64 {
     let size = evidence.parameters().n_latent() + 1;
     let pairs = (0..size).flat_map(|i| (0..=i).map(move |k| (i, k)));
     let term = |(i, k): (usize, usize)| {
@@ -245,10 +263,11 @@ fn blurred(evidence: &Latent, spread: &Mat<f64>) -> f64 {
     pairs.map(term).sum()
 }
 
-/// Takes the step and gives the mean and covariance that z has over the rows to μ and W; the new noises are in units.
+/// Takes the step and gives the mean and covariance that z has over the rows to μ and W; the new noises are
+/// in units.
 fn standardise(
     evidence: &Latent,
-    (prior, pull): (Prior, &Pull),
+    (prior, terms): (Prior, &PriorTerms),
     step: MatRef<'_, f64>,
     noises: &[f64],
     spread: Option<Mat<f64>>,
@@ -256,7 +275,7 @@ fn standardise(
     let start = evidence.parameters();
     let (p, q, units) = (start.n_features(), start.n_latent(), start.units());
     let w = Mat::from_fn(q, p, |i, j| start.loadings_transposed()[(i, j)] + step[(i, j)]);
-    let frame = prior.frame(evidence, pull, (w.as_ref(), spread.as_ref()))?;
+    let frame = prior.frame(evidence, terms, (w.as_ref(), spread.as_ref()))?;
     let center: Vec<f64> = frame.row(q).iter().copied().collect();
     let moved = |j: usize| step[(q, j)] + dot(w.col_as_slice(j), &center);
     let steps: Vec<f64> = (0..p).map(|j| units.of(j) * moved(j)).collect();
@@ -277,7 +296,8 @@ fn standardise(
     Ok(found.moved(&steps, start))
 }
 
-/// The symmetric square root: of all roots the one nearest to I, so that coordinates of z do not turn without need.
+/// The symmetric square root: of all roots the one nearest to I, so that coordinates of z do not turn without
+/// need.
 pub(super) fn square_root(matrix: MatRef<'_, f64>) -> Result<Mat<f64>> {
     let eigen = symmetric_eigen(matrix)?;
     let roots: Vec<f64> = eigen.values.iter().map(|v| v.max(0.0).sqrt()).collect();

@@ -1,28 +1,35 @@
-//! What the means of the features have in common, told by one more row.
+//! What the means of the features have in common, as one more row.
 //!
-//! Before rows are seen, the means of the features are taken to be alike: $\mu_j = m - w_j^\top z_0 + \varepsilon_j$ with a level m, latent
-//! variables $z_0 \sim \mathcal N(0, I)$ and $\varepsilon_j \sim \mathcal N(0, v)$. In other words there is one more row, which has m in
-//! every cell and noise of its own. Where the means differ more than that says, v is large and the row says nothing, as if the prior
-//! were flat; a feature of few cells borrows from the others; and where the mean of the rows lies along components, as that of ratios to a
-//! control does, it tells about their directions.
+//! Before rows are seen, the means of the features are taken to be alike:
+//! $\mu_j = m - w_j^\top z_0 + \varepsilon_j$ with a level m, latent variables $z_0 \sim \mathcal N(0, I)$
+//! and $\varepsilon_j \sim \mathcal N(0, v)$. In other words there is one more row, which has m in every cell
+//! and noise v of its own. Where the means differ more than that says, v is large and the row says nothing,
+//! as if the prior were flat; a feature of few cells borrows from the others; and where the mean of the rows
+//! lies along components, as that of ratios to a control does, it tells about their directions.
 //!
-//! m and v are found from the data, √v with a flat prior \[Ge06\] from the standard error of a mean upwards: the means are never held to be
-//! more alike than could be seen.
+//! m and v are found from the data, √v with a flat prior \[Ge06\] from the standard error of a mean upwards:
+//! the means are never held to be more alike than could be seen. With $\lambda_k$ the eigenvalues of
+//! $\sum_j \mathrm E w_j w_j^\top$ (q × q) and, along its eigenvectors, $a = \sum_j \mathrm E w_j$ and
+//! $b = \sum_j \mathrm E w_j \mu_j$ (q), the optimum satisfies
+//!
+//! - $\mathrm E z_{0k} = (m a_k - b_k) / (v + \lambda_k)$ and
+//!   $\operatorname{var} z_{0k} = v / (v + \lambda_k)$,
+//! - $m = -\sum_k \frac{a_k b_k}{v + \lambda_k} \big/ \left( p - \sum_k \frac{a_k^2}{v + \lambda_k} \right)$,
+//!   the means counted from their own mean, $z_0$ moving along with m,
+//! - $v = \sum_j \mathrm E (\mu_j + w_j^\top z_0 - m)^2 / (p - 1)$,
+//!
+//! and alternating between the last and the others climbs.
 
+use super::optimise::fixed_point;
 use super::prior::expected_products;
 use crate::error::Result;
 use crate::expectation::LatentParameters;
 use crate::linalg::{Mat, packed, packed_len, product, symmetric_eigen};
 
-/// Steps for v; some forty are usual.
-const STEPS: usize = 500;
-/// Relative change at which it is found.
-const PRECISION: f64 = 1e-15;
-
 /// The row, in units: its best level and noise, and its latent variables given those.
 pub(super) struct MeanRow {
     /// m − μⱼ of each feature.
-    pub(super) below: Vec<f64>,
+    pub(super) offsets: Vec<f64>,
     /// v.
     pub(super) noise: f64,
     /// E[(z₀, 1)(z₀, 1)ᵀ], packed.
@@ -33,16 +40,16 @@ pub(super) struct MeanRow {
 
 /// Sums over the features, along the eigenvectors of E WᵀW, with means counted from their own mean.
 struct Sums {
-    products: Vec<f64>, // eigenvalues of Σ E wwᵀ
-    cross: Vec<f64>,    // Σ E wμ
-    loadings: Vec<f64>, // Σ E w
+    products: Vec<f64>, // λ, eigenvalues of Σ E wwᵀ (q)
+    cross: Vec<f64>,    // b = Σ E wμ (q)
+    loadings: Vec<f64>, // a = Σ E w (q)
     squares: f64,       // Σ E μ²
     p: f64,
 }
 
 impl MeanRow {
-    /// Given the distribution of W and μ; `least` is the smallest v that is allowed, in units. `None` when there is one mean, or they lie so far
-    /// apart that their squares leave their range.
+    /// Given the distribution of W and μ; `least` is the smallest v that is allowed, in units. `None` when
+    /// there is one mean, or they lie so far apart that their squares leave their range.
     pub(super) fn of(parameters: &LatentParameters, least: f64) -> Result<Option<Self>> {
         let (p, q, unit) = (parameters.n_features(), parameters.n_latent(), parameters.units().of(0));
         let middle = parameters.mean().iter().map(|m| m / p as f64).sum::<f64>();
@@ -54,30 +61,26 @@ impl MeanRow {
         if p == 1 || !sums.squares.is_finite() {
             return Ok(None);
         }
-        let mut noise = f64::INFINITY;
-        for _ in 0..STEPS {
+        let noise = fixed_point(f64::INFINITY, |noise| {
             let level = sums.level(noise);
             let next = (sums.rest(&sums.latent(level, noise), level, noise) / (sums.p - 1.0)).max(least);
-            let done = (next - noise).abs() <= PRECISION * next;
-            noise = next;
-            if done {
-                break;
-            }
-        }
+            Some((next, next - noise))
+        });
+        let noise = noise.unwrap_or(f64::INFINITY);
         let level = sums.level(noise);
         let latent = sums.latent(level, noise);
         let objective = sums.objective(&latent, level, noise);
         let turned = Mat::from_fn(q, 1, |k, _| latent[k]);
         let z = product(vectors.as_ref(), turned.as_ref());
-        let scaled = Mat::from_fn(q, q, |i, k| vectors[(i, k)] * sums.spread(k, noise));
+        let scaled = Mat::from_fn(q, q, |i, k| vectors[(i, k)] * sums.variance(k, noise));
         let covariance = product(scaled.as_ref(), vectors.transpose());
         let mut second = vec![1.0; packed_len(q + 1)];
         for i in 0..q {
             (0..=i).for_each(|k| second[packed(i, k)] = covariance[(i, k)] + z[(i, 0)] * z[(k, 0)]);
             second[packed(q, i)] = z[(i, 0)];
         }
-        let below = means.iter().map(|m| level - m).collect();
-        Ok(Some(Self { below, noise, second, objective }))
+        let offsets = means.iter().map(|m| level - m).collect();
+        Ok(Some(Self { offsets, noise, second, objective }))
     }
 }
 
@@ -101,19 +104,18 @@ impl Sums {
         Ok((sums, eigen.vectors))
     }
 
-    /// Variance of a latent variable.
-    fn spread(&self, k: usize, noise: f64) -> f64 {
+    /// var z₀ₖ.
+    fn variance(&self, k: usize, noise: f64) -> f64 {
         if noise.is_finite() { noise / (noise + self.products[k]) } else { 1.0 }
     }
 
     /// E z₀.
     fn latent(&self, level: f64, noise: f64) -> Vec<f64> {
-        let pull = |k: usize| (level * self.loadings[k] - self.cross[k]) / (noise + self.products[k]);
-        (0..self.products.len()).map(pull).collect()
+        let mean = |k: usize| (level * self.loadings[k] - self.cross[k]) / (noise + self.products[k]);
+        (0..self.products.len()).map(mean).collect()
     }
 
-    /// The best m together with E z₀, which depends on it: with a = Σ E w, b = Σ E wμ and the eigenvalues λ of Σ E wwᵀ,
-    /// $m = -\sum_k a_k b_k / (v + \lambda_k) \big/ \left( p - \sum_k a_k^2 / (v + \lambda_k) \right)$.
+    /// The best m, E z₀ moving along with it.
     fn level(&self, noise: f64) -> f64 {
         let sum = |of: &dyn Fn(usize) -> f64| -> f64 {
             (0..self.products.len()).map(|k| of(k) / (noise + self.products[k])).sum()
@@ -125,7 +127,7 @@ impl Sums {
     /// Σ E(μ + wᵀz₀ − m)².
     fn rest(&self, latent: &[f64], level: f64, noise: f64) -> f64 {
         let along = |(k, z): (usize, &f64)| {
-            let open = self.spread(k, noise);
+            let open = self.variance(k, noise);
             2.0 * z * (self.cross[k] - level * self.loadings[k]) + (z * z + open) * self.products[k]
         };
         self.squares + self.p * level * level + latent.iter().enumerate().map(along).sum::<f64>()
@@ -134,7 +136,7 @@ impl Sums {
     /// E log p(μ | W, z₀) + E log p(z₀) − E log q(z₀), up to a constant.
     fn objective(&self, latent: &[f64], level: f64, noise: f64) -> f64 {
         let standing = |(k, z): (usize, &f64)| {
-            let open = self.spread(k, noise);
+            let open = self.variance(k, noise);
             0.5 * (open.ln() + 1.0 - open - z * z)
         };
         let fit = -0.5 * ((self.p - 1.0) * noise.ln() + self.rest(latent, level, noise) / noise);

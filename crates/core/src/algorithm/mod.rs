@@ -1,6 +1,5 @@
 //! How a model is found: mathematics only, one file each, and the one loop that repeats a step.
 
-mod anderson;
 mod coordinates;
 mod drive;
 pub(crate) mod dual;
@@ -14,8 +13,9 @@ mod maximise;
 mod mean_row;
 pub(crate) mod newton_factor;
 pub(crate) mod online;
+pub(crate) mod optimise;
+mod passes;
 pub(crate) mod prior;
-mod quasi_newton;
 pub(crate) mod redundant;
 mod refine;
 pub(crate) mod relevance;
@@ -23,9 +23,10 @@ pub(crate) mod resolution;
 pub(crate) mod start;
 pub(crate) mod svd;
 
-pub use drive::{Algorithm, Journey, Step, Stop, drive};
+pub use drive::{Guard, Iteration, Journey, Limits, Objective, Step, Stop, drive};
 pub(crate) use factor_profile::{FoundFactors, Search, Start};
 pub use maximise::em_step;
+pub use passes::{Passes, RowIteration};
 pub use redundant::RedundantFeatures;
 
 use crate::error::{Error, Result};

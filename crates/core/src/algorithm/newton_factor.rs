@@ -1,12 +1,14 @@
-//! Maximum-likelihood factors by Newton's method on log ψ of the profile likelihood \[J67\] \[C70\]: a few hundred features.
+//! Maximum-likelihood factors by Newton's method on log ψ of the profile likelihood \[J67\] \[C70\]: a few
+//! hundred features.
 
-use super::Stop;
-use super::factor_profile::{FoundFactors, Profile, Search, Start, shortened};
-use crate::control::{Control, Event};
+use super::factor_profile::{FoundFactors, OBJECTIVE, Profile, Search, Start, shortened};
+use super::optimise::halved;
+use super::{Iteration, Journey, Objective, Step, drive};
+use crate::control::Control;
 use crate::error::Result;
 use crate::linalg::{Cholesky, Eigen, Mat, MatRef, product, symmetric_eigen};
 
-/// Halvings of a step before there is nothing left to gain.
+/// Lengths of a step, each half of the one before, that are tried along a direction.
 const HALVINGS: usize = 40;
 /// Norm of the gradient below which the exact second derivatives are used.
 const NEAR: f64 = 1.0;
@@ -22,44 +24,59 @@ pub(crate) fn solve(
     start: &Start,
     control: &Control<'_>,
 ) -> Result<FoundFactors> {
-    let floor = search.lower.ln();
-    let mut at = Decomposed::new(r, log_psi(r, search, start)?, search.factors)?;
-    let mut trace = Vec::new();
-    let stop = loop {
-        let norm = at.profile.gradient_norm(floor);
-        if norm <= search.tolerance.max(at.profile.gradient_rounding()) {
-            break Stop::Converged;
-        }
-        if trace.len() >= search.max_iterations {
-            break Stop::IterationLimit;
-        }
-        if control.is_cancelled() {
-            break Stop::Interrupted;
-        }
-        let Some(next) = at.step(r, search)? else { break Stop::IterationLimit };
-        at = next;
-        let objective = -0.5 * at.profile.value;
-        trace.push(objective);
-        let (number, measure) = (trace.len(), "log-likelihood per row but for a constant");
-        control.emit(Event::Iteration { number, measure, objective, change: norm });
-    };
-    let discrepancy = at.discrepancy();
-    Ok(FoundFactors { discrepancy, ..at.profile.found(search, stop, trace) })
+    let at = Decomposed::new(r, log_psi(r, search, start)?, search.factors)?;
+    let (at, journey) = drive(Newton { r, search, at, rounding: 0.0 }, search.limits, control)?;
+    Ok(at.found(search, journey))
 }
 
-/// The answer at given log ψ, without a search.
+/// The answer at given log ψ, without a search, and how they were reached.
 pub(super) fn evaluate(
     r: MatRef<'_, f64>,
     search: &Search,
     log_psi: Vec<f64>,
-    (stop, trace): (Stop, Vec<f64>),
+    journey: Journey,
 ) -> Result<FoundFactors> {
-    let at = Decomposed::new(r, log_psi, search.factors)?;
-    let discrepancy = at.discrepancy();
-    Ok(FoundFactors { discrepancy, ..at.profile.found(search, stop, trace) })
+    Ok(Decomposed::new(r, log_psi, search.factors)?.found(search, journey))
 }
 
-/// Where a search starts; usually Jöreskog's (1 − q/2p)/diag(R⁻¹), or what the principal components leave when R is singular.
+/// The iteration: each step is a line search along one of a few directions.
+struct Newton<'a> {
+    r: MatRef<'a, f64>,
+    search: &'a Search,
+    at: Decomposed,
+    rounding: f64, // in the objective of the point before
+}
+
+impl Iteration for Newton<'_> {
+    type Output = Decomposed;
+
+    fn objective(&self) -> Objective {
+        OBJECTIVE
+    }
+
+    fn converged(&self, tolerance: f64) -> bool {
+        self.at.profile.is_optimum(self.search.lower.ln(), tolerance)
+    }
+
+    fn step(&mut self, control: &Control<'_>) -> Result<Option<Step>> {
+        let Some(next) = self.at.step(self.r, self.search, control)? else { return Ok(None) };
+        self.rounding = self.at.profile.objective_rounding();
+        self.at = next;
+        let (objective, floor) = (self.at.profile.objective(), self.search.lower.ln());
+        Ok(Some(Step { objective, change: self.at.profile.gradient_norm(floor) }))
+    }
+
+    fn rounding(&self) -> f64 {
+        self.rounding
+    }
+
+    fn finish(self) -> Result<Decomposed> {
+        Ok(self.at)
+    }
+}
+
+/// Where a search starts; usually Jöreskog's (1 − q/2p)/diag(R⁻¹), or what the principal components leave
+/// when R is singular.
 pub(crate) fn log_psi(r: MatRef<'_, f64>, search: &Search, start: &Start) -> Result<Vec<f64>> {
     if let Some(log_psi) = search.unusual(r.nrows(), start) {
         return Ok(log_psi);
@@ -103,8 +120,13 @@ impl Decomposed {
         regular.then(|| rest.iter().map(|t| (t - 1.0) - (t - 1.0).ln_1p()).sum())
     }
 
-    /// One step of projected Newton \[B82\] with a line search; `None` when nothing is left to gain.
-    fn step(&self, r: MatRef<'_, f64>, search: &Search) -> Result<Option<Self>> {
+    fn found(self, search: &Search, journey: Journey) -> FoundFactors {
+        FoundFactors { discrepancy: self.discrepancy(), ..self.profile.found(search, journey) }
+    }
+
+    /// One step of projected Newton \[B82\] with a line search; `None` when no direction leads to a better
+    /// point.
+    fn step(&self, r: MatRef<'_, f64>, search: &Search, control: &Control<'_>) -> Result<Option<Self>> {
         let floor = search.lower.ln();
         let free: Vec<usize> =
             (0..r.nrows()).zip(self.profile.held(floor)).filter(|(_, held)| !held).map(|(j, _)| j).collect();
@@ -113,13 +135,13 @@ impl Decomposed {
         let hessians = exact.into_iter().chain([self.approximate_hessian()]);
         for direction in hessians.filter_map(|h| self.direction(&h, &free)).chain([self.downhill(&free)]) {
             let direction = shortened(direction);
-            let mut length = 1.0;
-            for _ in 0..HALVINGS {
+            let found = halved(1.0, HALVINGS, |length| {
+                control.check()?;
                 let next = Self::new(r, self.profile.along(&direction, length, floor), search.factors)?;
-                if self.profile.accepts(&next.profile, floor) {
-                    return Ok(Some(next));
-                }
-                length *= 0.5;
+                Ok(self.profile.accepts(&next.profile, floor).then_some(next))
+            })?;
+            if found.is_some() {
+                return Ok(found);
             }
         }
         Ok(None)
@@ -143,8 +165,9 @@ impl Decomposed {
         direction
     }
 
-    /// A ∘ B with A = Σ ωωᵀ and B = Σ θωωᵀ over the pairs that are not kept. Where the model fits they are nearly the same, and
-    /// it is Jöreskog's A ∘ A; it is never indefinite. A ridge keeps it from being singular.
+    /// A ∘ B with A = Σ ωωᵀ and B = Σ θωωᵀ over the pairs that are not kept. Where the model fits they are
+    /// nearly the same, and it is Jöreskog's A ∘ A; it is never indefinite. A ridge keeps it from being
+    /// singular.
     fn approximate_hessian(&self) -> Mat<f64> {
         let (a, b) = self.discarded_products();
         let ridge = 1e-8;
@@ -160,8 +183,8 @@ impl Decomposed {
         (a, &self.scaled - product(weighted.as_ref(), vectors.transpose()))
     }
 
-    /// A ∘ B + Σₙ (ωₙωₙᵀ) ∘ Σₘ (1 − θₘ)(θₙ + θₘ)/(θₙ − θₘ) ωₘωₘᵀ, n kept and m not; `None` where kept and other eigenvalues
-    /// meet, and there is no second derivative \[C70\].
+    /// A ∘ B + Σₙ (ωₙωₙᵀ) ∘ Σₘ (1 − θₘ)(θₙ + θₘ)/(θₙ − θₘ) ωₘωₘᵀ, n kept and m not; `None` where kept and
+    /// other eigenvalues meet, and there is no second derivative \[C70\].
     fn exact_hessian(&self) -> Option<Mat<f64>> {
         let Eigen { values, vectors } = &self.whole;
         let (p, k) = (values.len(), self.profile.kept.values.len());

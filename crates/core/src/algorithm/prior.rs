@@ -1,12 +1,14 @@
 //! What is assumed of the loadings before rows are seen, and what that adds to a step of EM.
 //!
-//! Columns of W are normal around 0 with a precision $\alpha_k$ each, which is found from the data: a column that explains nothing
-//! has its precision grow without limit and is driven out (automatic relevance determination \[B99a\]). With W as its most probable
-//! value, $\alpha_k = p / \lVert w_k \rVert^2$. Variational Bayes \[B99b, IR10\] keeps a normal distribution of each feature's
-//! $(w_j, \mu_j)$ instead, with covariance $S_j$; then $\alpha_k = p / \mathrm E \lVert w_k \rVert^2$, and what is maximised is
-//! a lower bound on the log evidence. Where W is a point μ has a flat prior; where it is not, that of [`MeanRow`]. σ² and α have the scale-free
-//! ones (∝ 1/τ, 1/α), so that no unit of measurement and no constant of ours matters; the free constant of the prior of α is such that a
-//! column that is driven out counts nothing.
+//! Columns of W are normal around 0 with a precision $\alpha_k$ each, which is found from the data: a column
+//! that explains nothing has its precision grow without limit and is driven out (automatic relevance
+//! determination \[B99a\]). With W as its most probable value, $\alpha_k = p / \lVert w_k \rVert^2$.
+//! Variational Bayes \[B99b, IR10\] keeps a normal distribution of each feature's $(w_j, \mu_j)$ instead,
+//! with covariance $S_j$ (q + 1 × q + 1); then $\alpha_k = p / \mathrm E \lVert w_k \rVert^2$, and what is
+//! maximised is a lower bound on the log evidence. Where W is a point μ has a flat prior; where it is not,
+//! that of [`MeanRow`]. σ² and α have the scale-free ones (∝ 1/τ, 1/α), so that no unit of measurement and no
+//! constant of ours matters; the free constant of the prior of α is such that a column that is driven out
+//! counts nothing.
 
 use std::f64::consts::TAU;
 
@@ -39,27 +41,36 @@ pub(crate) enum Prior {
     },
 }
 
-/// What a prior does to the normal equations of each feature, in units.
-pub(crate) struct Pull {
-    /// The noise times the precision of (w, μ), packed.
+/// What a prior adds to the normal equations of each feature, in units.
+///
+/// The step Δ (q + 1) of a feature's $\theta_j = (w_j, \mu_j)$ solves $(A_j + R) \Delta = r_j - g_j$ with
+/// $A_j = \sum \mathrm E[(z, 1)(z, 1)^\top]$ and $r_j = \sum \mathrm E[(x - \mu_j - w_j^\top z)(z, 1)]$ over
+/// the rows that have the cell. The prior adds
+///
+/// - $R = \sigma^2 \operatorname{diag}(\alpha, 0) + \frac{\sigma^2}{v} B$ with
+///   $B = \mathrm E[(z_0, 1)(z_0, 1)^\top]$ of the [`MeanRow`], of noise v,
+/// - $g_j = R (w_j, 0) - \frac{\sigma^2}{v} (m - \mu_j) \mathrm E(z_0, 1)$, σ² times the slope of −log p(θⱼ).
+pub(crate) struct PriorTerms {
+    /// R, packed.
     pub(crate) ridge: Vec<f64>,
-    /// The noise times what it pulls with, for each unit that μ lies below the level of the means (q + 1).
-    toward: Vec<f64>,
-    /// How far that is, for each feature.
-    below: Vec<f64>,
-    /// E[(z, 1)(z, 1)ᵀ] of the row of means, packed, when there is one.
-    row: Option<Vec<f64>>,
+    /// σ²/v · E(z₀, 1) (q + 1).
+    row_latent: Vec<f64>,
+    /// m − μⱼ of each feature.
+    offsets: Vec<f64>,
+    /// B, packed, when there is a row of means.
+    row_second: Option<Vec<f64>>,
 }
 
-impl Pull {
-    /// The noise times the slope of the prior, downwards, at a feature's w; (q + 1).
-    pub(crate) fn of_feature(&self, feature: usize, w: ColRef<'_, f64>) -> Vec<f64> {
-        let held = |i: usize| self.times(i, w.iter().copied());
-        (0..self.toward.len()).map(|i| held(i) - self.toward[i] * self.below[feature]).collect()
+impl PriorTerms {
+    /// gⱼ (q + 1).
+    pub(crate) fn gradient(&self, feature: usize, w: ColRef<'_, f64>) -> Vec<f64> {
+        let of_loadings = |i: usize| self.ridge_times(i, w.iter().copied());
+        let of_mean = |i: usize| self.row_latent[i] * self.offsets[feature];
+        (0..self.row_latent.len()).map(|i| of_loadings(i) - of_mean(i)).collect()
     }
 
-    /// A row of the ridge times the first entries of a vector.
-    pub(crate) fn times(&self, i: usize, vector: impl Iterator<Item = f64>) -> f64 {
+    /// Row i of R times a vector, whose last entries may be left out where they are 0.
+    pub(crate) fn ridge_times(&self, i: usize, vector: impl Iterator<Item = f64>) -> f64 {
         vector.enumerate().map(|(k, x)| self.ridge[packed(i.max(k), i.min(k))] * x).sum()
     }
 }
@@ -72,28 +83,28 @@ impl Prior {
         (0..w.nrows()).map(|k| w.row(k).squared_norm_l2() + spread(k)).collect()
     }
 
-    /// What the prior does to the normal equations.
-    pub(crate) fn pull(self, parameters: &LatentParameters) -> Result<Pull> {
+    /// What the prior adds to the normal equations.
+    pub(crate) fn terms(self, parameters: &LatentParameters) -> Result<PriorTerms> {
         let (p, q, noise) = (parameters.n_features(), parameters.n_latent(), parameters.noise());
-        let mut pull = Pull {
+        let mut terms = PriorTerms {
             ridge: vec![0.0; packed_len(q + 1)],
-            toward: vec![0.0; q + 1],
-            below: vec![0.0; p],
-            row: None,
+            row_latent: vec![0.0; q + 1],
+            offsets: vec![0.0; p],
+            row_second: None,
         };
         if self == Self::Flat {
-            return Ok(pull);
+            return Ok(terms);
         }
         for (k, length) in Self::lengths(parameters).into_iter().enumerate() {
-            pull.ridge[packed(k, k)] = noise * p as f64 / length.max(f64::MIN_POSITIVE);
+            terms.ridge[packed(k, k)] = noise * p as f64 / length.max(f64::MIN_POSITIVE);
         }
         if let Some(row) = self.mean_row(parameters)? {
             let weight = noise / row.noise;
-            pull.ridge.iter_mut().zip(&row.second).for_each(|(ridge, second)| *ridge += weight * second);
-            pull.toward = (0..=q).map(|i| weight * row.second[packed(q, i)]).collect();
-            (pull.below, pull.row) = (row.below, Some(row.second));
+            terms.ridge.iter_mut().zip(&row.second).for_each(|(ridge, second)| *ridge += weight * second);
+            terms.row_latent = (0..=q).map(|i| weight * row.second[packed(q, i)]).collect();
+            (terms.offsets, terms.row_second) = (row.offsets, Some(row.second));
         }
-        Ok(pull)
+        Ok(terms)
     }
 
     /// The row of means, where W has a distribution.
@@ -126,21 +137,23 @@ impl Prior {
         })
     }
 
-    /// How the latent variables are standardised, as what happens to W: w ← B w with the first q rows of (q + 1 × q), and μ ← μ + bᵀw
-    /// with the last. `w` (q × p) and `spread`, packed, are what the step has led to.
+    /// How the latent variables are standardised, as what happens to W: w ← B w with the first q rows of
+    /// (q + 1 × q), and μ ← μ + bᵀw with the last. `w` (q × p) and `spread`, packed, are what the step has
+    /// led to.
     ///
-    /// EM gives the mean and covariance that z has over the rows to μ and W. For what stands between fit and prior, $z \leftarrow R z$ and
-    /// $W \leftarrow W R^{-1}$ are best when E WᵀW is diagonal and $R Z R^\top = n I$ with Z the second moments of z over the rows, that of means
-    /// among them; a W that is a point has no entropy to lose, and $R Z R^\top = (n + p) I$.
+    /// EM gives the mean and covariance that z has over the rows to μ and W \[LRW98\]. Fit and prior together
+    /// are best under $z \leftarrow R z$, $W \leftarrow W R^{-1}$ when $\mathrm E W^\top W$ is diagonal and
+    /// $R Z R^\top = n I$, with Z the second moments of z over the rows, that of means among them; a W that
+    /// is a point has no entropy to lose, and $R Z R^\top = (n + p) I$.
     pub(crate) fn frame(
         self,
         evidence: &Latent,
-        pull: &Pull,
+        terms: &PriorTerms,
         (w, spread): (MatRef<'_, f64>, Option<&Mat<f64>>),
     ) -> Result<Mat<f64>> {
         let q = w.nrows();
         let (mut second, mut weight) = (evidence.totals.second.clone(), evidence.weight());
-        if let Some(row) = &pull.row {
+        if let Some(row) = &terms.row_second {
             second.iter_mut().zip(row).for_each(|(sum, row)| *sum += row);
             weight += 1.0;
         }
@@ -170,7 +183,8 @@ impl Prior {
     }
 }
 
-/// Oᵀ · root, with O the directions in which root · E WᵀW · root is diagonal, each in the place where it turns least.
+/// Oᵀ · root, with O the directions in which root · E WᵀW · root is diagonal, each in the place where it
+/// turns least.
 fn diagonalising(root: MatRef<'_, f64>, w: MatRef<'_, f64>, spread: Option<&Mat<f64>>) -> Result<Mat<f64>> {
     let scales: Vec<f64> = w.col_iter().map(|w| w.squared_norm_l2()).collect();
     let vectors = match comparable(&scales) {
@@ -183,8 +197,8 @@ fn diagonalising(root: MatRef<'_, f64>, w: MatRef<'_, f64>, spread: Option<&Mat<
     Ok(product(nearest_places(vectors.as_ref()).as_ref(), root))
 }
 
-/// The same directions where features differ in scale by orders of magnitude: from the rows of W · root and of a root of
-/// what the covariances add, without forming products.
+/// The same directions where features differ in scale by orders of magnitude: from the rows of W · root and
+/// of a root of what the covariances add, without forming products.
 fn graded_axes(root: MatRef<'_, f64>, w: MatRef<'_, f64>, spread: Option<&Mat<f64>>) -> Result<Mat<f64>> {
     let (p, q) = (w.ncols(), w.nrows());
     let added = expected_products(Mat::zeros(q, 1).as_ref(), spread);

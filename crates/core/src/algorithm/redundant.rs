@@ -1,8 +1,8 @@
 //! Features that add no direction in which the rows vary: constant ones, and those that repeat another.
 //!
-//! Isotropic noise has a share in every feature. Where one is constant, or two are the same, some direction has no noise at
-//! all, and the best explanation is one without noise: as many components as there are directions. How many components there
-//! are is therefore asked of the other features.
+//! Isotropic noise has a share in every feature. Where one is constant, or two are the same, some direction
+//! has no noise at all, and the best explanation is one without noise: as many components as there are
+//! directions. How many components there are is therefore asked of the other features.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,8 +32,8 @@ impl RedundantFeatures {
         Self { constant, repeated: repeated(scatter, &varying, negligible(moments.rows(), p, 1.0)) }
     }
 
-    /// Among the features of rows with missing values. What the available cases suspect is looked at in one more pass, over the
-    /// rows that have both features of a pair.
+    /// Among the features of rows with missing values. What the available cases suspect is looked at in one
+    /// more pass, over the rows that have both features of a pair.
     pub(crate) fn of_cases(
         cases: &AvailableCases,
         source: &dyn RowSource,

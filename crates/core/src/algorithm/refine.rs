@@ -14,7 +14,8 @@ pub(super) fn cancels(total: f64, leading: &[f64]) -> bool {
     total - leading.iter().sum::<f64>() < LITTLE * total
 }
 
-/// Measures the variance along each direction, and what they leave, in one more pass when that is needed; says whether.
+/// Measures the variance along each direction, and what they leave, in one more pass when that is needed;
+/// says whether.
 pub(super) fn refine(raw: &mut RawSpectrum, source: &dyn RowSource, control: &Control<'_>) -> Result<bool> {
     let q = raw.vectors.ncols();
     if !cancels(raw.total_variance, &raw.eigenvalues[..q]) || control.is_cancelled() {

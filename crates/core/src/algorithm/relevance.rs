@@ -1,29 +1,29 @@
-//! Bayesian PCA of complete rows: which components of a spectrum the data support, in closed form when μ has a flat prior.
+//! Bayesian PCA of complete rows: which components of a spectrum the data support, in closed form when μ has
+//! a flat prior.
 //!
-//! The eigenvectors of the covariance are the directions of W in every fixed point of ARD and of variational Bayes, so each component
-//! is a number and only σ² couples them. With n rows, p features, an eigenvalue λ, and $v = \sigma^2$:
+//! The eigenvectors of the covariance are the directions of W in every fixed point of ARD and of variational
+//! Bayes, so each component is a number and only σ² couples them. With n rows, p features, an eigenvalue λ,
+//! and $v = \sigma^2$:
 //!
-//! - variational Bayes: $E = \mathrm E\lVert w \rVert^2$ is the larger root of $n E^2 - (n\lambda - (n + p) v) E + p v^2 = 0$, which
-//!   exists when $\lambda \ge v (1 + \sqrt{p/n})^2$ \[NSBT13\]; with $x = E / v$ the bound is
+//! - variational Bayes: $E = \mathrm E\lVert w \rVert^2$ is the larger root of
+//!   $n E^2 - (n\lambda - (n + p) v) E + p v^2 = 0$, which exists when $\lambda \ge v (1 + \sqrt{p/n})^2$
+//!   \[NSBT13\]; with $x = E / v$ the bound is
 //!   $\tfrac12 \left[ n (x - \ln(1 + x)) - p \ln(1 + n x / p) \right]$ higher than without the component, and
 //!   $(n - 1) p v = n \left( \sum \lambda - \sum E \right)$;
-//! - ARD: $u = \lVert w \rVert^2$ is the larger root of $(n + p) u^2 - (n (\lambda - v) - 2 p v) u + p v^2 = 0$, where the slopes of the
-//!   likelihood and of the prior at its best α cancel, and $(p - q) v = \sum_{i > q} \lambda_i + v^2 \sum_{i \le q} p / (n u_i)$.
+//! - ARD: $u = \lVert w \rVert^2$ is the larger root of
+//!   $(n + p) u^2 - (n (\lambda - v) - 2 p v) u + p v^2 = 0$, where the slopes of the likelihood and of the
+//!   prior at its best α cancel, and $(p - q) v = \sum_{i > q} \lambda_i + v^2 \sum_{i \le q} p / (n u_i)$.
 
 use std::f64::consts::TAU;
 
 use statrs::function::gamma::ln_gamma;
 
+use super::optimise::fixed_point;
 use crate::linalg::power_of_two;
 
-/// Steps for the noise; Newton's take a handful.
-const STEPS: usize = 500;
-/// Relative change at which the noise is found.
-const PRECISION: f64 = 1e-15;
-
-/// What is known of complete rows.
-pub(crate) struct Rows<'a> {
-    /// The leading eigenvalues of their covariance, descending, at most p.
+/// The eigenvalues of the covariance of complete rows, and the size of the sample.
+pub(crate) struct SampleSpectrum<'a> {
+    /// The leading eigenvalues, descending, at most p.
     pub(crate) values: &'a [f64],
     /// What the values leave of the trace of the covariance.
     pub(crate) left: f64,
@@ -48,13 +48,14 @@ pub(crate) struct Supported {
     pub(crate) objective: f64,
 }
 
-impl Rows<'_> {
-    /// The components that the rows support, W averaged over or most probable, in units in which no square leaves its range.
+impl SampleSpectrum<'_> {
+    /// The components that the rows support, W averaged over or most probable, in units in which no square
+    /// leaves its range.
     pub(crate) fn supported(&self, averaged: bool) -> Supported {
         let unit = power_of_two(self.rest(0) / self.p); // of variances
         let values: Vec<f64> = self.values.iter().map(|l| l / unit).collect();
         let (left, negligible) = (self.left / unit, self.negligible / unit);
-        let scaled = Rows { values: &values, left, negligible, ..*self };
+        let scaled = SampleSpectrum { values: &values, left, negligible, ..*self };
         let found = if averaged { scaled.averaged() } else { scaled.most_probable() };
         let times = |numbers: Vec<f64>| numbers.into_iter().map(|x| x * unit).collect();
         // μ is integrated out, so the rows count one less; a density of W has its own unit.
@@ -69,7 +70,8 @@ impl Rows<'_> {
 
     /// By variational Bayes: of all numbers of leading components the one with the highest bound.
     fn averaged(&self) -> Supported {
-        // As the noise vanishes the bound goes as −((n − 1) p − (n + p) q)/2 · ln v: up only in a plane of few dimensions.
+        // As the noise vanishes the bound goes as −((n − 1) p − (n + p) q)/2 · ln v: up only in a plane of
+        // few dimensions.
         let few = |q: usize| (self.n + self.p) * (q as f64) < (self.n - 1.0) * self.p;
         if let Some(plane) = self.plane().filter(|plane| few(plane.lengths.len())) {
             return plane;
@@ -87,7 +89,8 @@ impl Rows<'_> {
         Supported { lengths: means, variances, noise: v, objective: self.bound(q, v) }
     }
 
-    /// By ARD: from all components, the weakest driven out until each has a point where likelihood and prior balance.
+    /// By ARD: from all components, the weakest driven out until each has a point where likelihood and prior
+    /// balance.
     fn most_probable(&self) -> Supported {
         if let Some(plane) = self.plane() {
             return plane;
@@ -118,8 +121,8 @@ impl Rows<'_> {
         })
     }
 
-    /// What is left beside q components: the parts added up from the smallest, because the whole can be so much larger that
-    /// nothing of them is left in a difference.
+    /// What is left beside q components: the parts added up from the smallest, because the whole can be so
+    /// much larger that nothing of them is left in a difference.
     fn rest(&self, q: usize) -> f64 {
         self.values[q..].iter().rev().fold(self.left, |sum, l| sum + l)
     }
@@ -137,12 +140,13 @@ impl Rows<'_> {
         (half > 0.0 && square >= 0.0).then(|| taken + product / (half + square.sqrt()))
     }
 
-    /// The fixed point of the noise with q components, reached from below as EM does; `None` when one of them is drowned.
+    /// The fixed point of the noise with q components, reached from below as EM does; `None` when one of them
+    /// is drowned.
     fn averaged_noise(&self, q: usize) -> Option<f64> {
         let (n, p) = (self.n, self.p);
         let left = (p - q as f64).max(1.0);
-        let mut v = (self.rest(q) / left).max(self.negligible);
-        for _ in 0..STEPS {
+        let start = (self.rest(q) / left).max(self.negligible);
+        let v = fixed_point(start, |v| {
             let (mut rest, mut slope) = (self.rest(q), 0.0); // trace less Σ E
             for lambda in &self.values[..q] {
                 let shortfall = self.averaged_shortfall(*lambda, v)?;
@@ -153,18 +157,16 @@ impl Rows<'_> {
             let next = n * rest / ((n - 1.0) * p);
             let rate = -n * slope / ((n - 1.0) * p);
             let step = if rate < 1.0 { (next - v) / (1.0 - rate) } else { next - v };
-            v = if v + step > 0.0 { v + step } else { next };
-            if step.abs() <= PRECISION * v {
-                break;
-            }
-        }
+            Some((if v + step > 0.0 { v + step } else { next }, step))
+        })?;
         (v > 0.0).then_some(v)
     }
 
     /// The bound on the log evidence with the first q components and noise v.
     fn bound(&self, q: usize, v: f64) -> f64 {
         let (n, p) = (self.n, self.p);
-        // n (x − ln(1 + x)) − p ln(1 + n x / p) of each component, its n x taken from what the noise has to explain.
+        // n (x − ln(1 + x)) − p ln(1 + n x / p) of each component, its n x taken from what the noise has to
+        // explain.
         let price = |lambda: &f64| {
             let x = self.averaged_length(*lambda, v).unwrap_or(0.0) / v;
             0.5 * (n * x.ln_1p() + p * (n * x / p).ln_1p())
@@ -188,20 +190,14 @@ impl Rows<'_> {
     fn most_probable_noise(&self, q: usize) -> Option<f64> {
         let (n, p, left) = (self.n, self.p, self.p - q as f64);
         let rest = self.rest(q);
-        let mut v = rest / left;
-        for _ in 0..STEPS {
+        fixed_point(rest / left, |v| {
             let mut taken = 0.0;
             for lambda in &self.values[..q] {
                 taken += p / (n * self.most_probable_length(*lambda, v)?);
             }
             let next = (rest + v * v * taken) / left;
-            let step = next - v;
-            v = next;
-            if step.abs() <= PRECISION * v {
-                break;
-            }
-        }
-        Some(v)
+            Some((next, next - v))
+        })
     }
 
     /// log p(X | W, σ²) + log p(W | α) at the best α.

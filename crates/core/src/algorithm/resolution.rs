@@ -1,8 +1,8 @@
 //! Whether small variances are more than the rounding of large ones.
 //!
-//! A plain decomposition knows all eigenvalues of a covariance to a share of the largest. That is enough unless the noise is
-//! smaller than this *and* some features are: then their variances, which the data hold to full precision, would drown in
-//! the rounding of a feature of another scale.
+//! A plain decomposition knows all eigenvalues of a covariance to a share of the largest. That is enough
+//! unless the noise is smaller than this *and* some features are: then their variances, which the data hold
+//! to full precision, would drown in the rounding of a feature of another scale.
 
 use super::Components;
 use crate::control::Control;
@@ -25,13 +25,14 @@ const LARGEST_RATIO: f64 = 1e13;
 
 /// The variance from which on a plain decomposition knows it well, beside the largest.
 ///
-/// Errors grow more slowly with the number of features than their bound does: the bound of many would send ordinary data here.
+/// Errors grow more slowly with the number of features than their bound does: the bound of many would send
+/// ordinary data here.
 fn known(rows: usize, features: usize, largest: f64) -> f64 {
     KNOWN * negligible(rows, features, largest).min(MOST_ROUNDING * f64::EPSILON * largest)
 }
 
-/// Eigenvalues with what their accuracy is judged by.
-pub(super) struct Judged<'a> {
+/// Eigenvalues with what their accuracy is computed by.
+pub(super) struct ComputedEigenvalues<'a> {
     /// Descending; all, or the leading ones.
     pub(super) values: &'a [f64],
     /// Trace of the covariance.
@@ -40,10 +41,10 @@ pub(super) struct Judged<'a> {
     pub(super) features: usize,
 }
 
-impl Judged<'_> {
-    /// Whether the smallest variance that the answer rests on is lost in rounding though the features, whose variances are
-    /// asked for only when it matters, hold it.
-    pub(super) fn drowned(
+impl ComputedEigenvalues<'_> {
+    /// Whether the smallest variance that the answer rests on is lost in rounding though the features, whose
+    /// variances are asked for only when it matters, hold it.
+    pub(super) fn lost_in_rounding(
         &self,
         components: Components,
         q: usize,
@@ -65,12 +66,12 @@ impl Judged<'_> {
     }
 }
 
-/// All eigenvalues and vectors (p × p) of the covariance of moments, each to its own scale where that matters; values
-/// that are rounding are 0.
+/// All eigenvalues and vectors (p × p) of the covariance of moments, each to its own scale where that
+/// matters; values that are rounding are 0.
 pub(crate) fn whole(moments: &Moments) -> Result<Eigen> {
     let covariance = moments.covariance();
     let mut eigen = symmetric_eigen(covariance.as_ref())?;
-    if is_drowned(moments, &eigen.values) {
+    if is_lost_in_rounding(moments, &eigen.values) {
         eigen = graded_eigen(covariance.as_ref(), negligible(moments.rows(), moments.n_features(), 1.0));
         let rank = eigen.values.iter().filter(|v| **v > 0.0).count();
         complete_basis(&mut eigen.vectors, rank);
@@ -83,18 +84,18 @@ pub(crate) fn whole(moments: &Moments) -> Result<Eigen> {
 /// The eigenvalues alone, which cost a third.
 pub(crate) fn whole_values(moments: &Moments) -> Result<Vec<f64>> {
     let mut values = symmetric_eigenvalues(moments.covariance().as_ref())?;
-    if is_drowned(moments, &values) {
+    if is_lost_in_rounding(moments, &values) {
         return Ok(whole(moments)?.values);
     }
     without_rounding(moments, &mut values);
     Ok(values)
 }
 
-fn is_drowned(moments: &Moments, values: &[f64]) -> bool {
+fn is_lost_in_rounding(moments: &Moments, values: &[f64]) -> bool {
     let (rows, p, weight) = (moments.rows(), moments.n_features(), moments.weight());
-    let judged = Judged { values, total: moments.total_variance(), rows, features: p };
+    let computed = ComputedEigenvalues { values, total: moments.total_variance(), rows, features: p };
     let variances = || (0..p).map(|j| moments.scatter_lower()[(j, j)] / weight).collect();
-    rows > 1 && judged.drowned(Components::All, p, variances)
+    rows > 1 && computed.lost_in_rounding(Components::All, p, variances)
 }
 
 fn without_rounding(moments: &Moments, values: &mut [f64]) {
@@ -133,9 +134,11 @@ fn leading(eigen: Eigen, components: Components, rows: usize) -> Result<(Vec<f64
     Ok((values, Mat::from_fn(p, q, entry)))
 }
 
-/// What passes over the rows cannot tell: the noise that they have found is rounding, though some features are as small.
+/// What passes over the rows cannot tell: the noise that they have found is rounding, though some features
+/// are as small.
 ///
-/// The answer is the error that names the feature of largest and the one of smallest variance, or `None` where all is well.
+/// The answer is the error that names the feature of largest and the one of smallest variance, or `None`
+/// where all is well.
 pub(crate) fn lost_in_passes(
     found: &Spectrum,
     source: &dyn RowSource,
@@ -174,8 +177,8 @@ fn scale_gap(variances: &[f64]) -> Option<ScaleGap> {
     Some(ScaleGap { large, small, smallest: variances[small], ratio })
 }
 
-/// Features whose deviations differ by more than an iteration with one noise for all can tell: residuals of the largest
-/// are then as coarse as the noise of the smallest.
+/// Features whose deviations differ by more than an iteration with one noise for all can tell: residuals of
+/// the largest are then as coarse as the noise of the smallest.
 pub(crate) fn check_scales(variances: &[f64]) -> Result<()> {
     match scale_gap(variances) {
         Some(gap) if gap.ratio > LARGEST_RATIO => Err(gap.into()),

@@ -1,10 +1,11 @@
-//! Where a fit with holes starts: the spectrum of the available cases, or of rows whose holes are filled with the mean.
+//! Where a fit with missing values starts: the spectrum of the available cases, or of rows whose missing
+//! cells are filled with the mean.
 
 use std::sync::Arc;
 
 use super::eigen::decompose;
 use super::resolution::check_scales;
-use super::{Algorithm, Components, Step, drive};
+use super::{Components, Guard, Limits, Objective, Passes, RowIteration, Step, drive};
 use crate::control::Control;
 use crate::data::RowSource;
 use crate::error::{Error, Result};
@@ -14,12 +15,12 @@ use crate::linalg::{
     BlockKrylov, Eigen, Mat, MatRef, comparable, graded_eigen, power_of_two, product, symmetric_eigen,
 };
 
-/// The least noise of a start, as a share of the mean variance: a spectrum that is not positive can leave none.
+/// The least noise of a start, as a share of the mean variance: a spectrum that is not positive can leave
+/// none.
 const LEAST_NOISE: f64 = 1e-3;
-/// Passes over filled rows: a start need not be exact.
-const FILLED_PASSES: usize = 3;
-/// Residual, relative to its eigenvalue, at which a direction of filled rows is good enough.
-const FILLED_TOLERANCE: f64 = 1e-2;
+/// Passes over filled rows, and the residual, relative to its eigenvalue, at which a direction of them is
+/// good enough: a start need not be exact.
+const FILLED: Limits = Limits { tolerance: 1e-2, iterations: 3 };
 
 /// From the leading eigenvectors of the pairwise covariance.
 pub(crate) fn from_available_cases(
@@ -54,7 +55,8 @@ pub(crate) fn from_available_cases(
     Ok(from_spectrum(cases.mean.clone(), &eigen, q, (variance, scales)))
 }
 
-/// From a few passes of block Krylov over the rows, holes filled with the mean: no p × p matrix. Also the number of passes.
+/// From a few passes of block Krylov over the rows, missing cells filled with the mean: no p × p matrix. Also
+/// the number of passes.
 pub(crate) fn from_filled_rows(
     source: &dyn RowSource,
     (census, margins): (&Census, &Margins),
@@ -63,7 +65,7 @@ pub(crate) fn from_filled_rows(
     control: &Control<'_>,
 ) -> Result<(LatentParameters, usize)> {
     let Components::Count(q) = components else {
-        let reason = "so many features with holes need a number of components".into();
+        let reason = "so many features with missing values need a number of components".into();
         return Err(Error::Solver { solver: "em", reason });
     };
     supported(components, census)?;
@@ -72,8 +74,8 @@ pub(crate) fn from_filled_rows(
     check_variance(variance)?;
     check_scales(&variances)?;
     let units = if comparable(&variances) { vec![1.0; variances.len()] } else { units_of(&variances) };
-    let filled = Filled::new(margins.mean().to_vec(), units.clone(), (q, seed), census.weight());
-    let (eigen, journey) = drive(filled, source, FILLED_PASSES, control)?;
+    let filled = FilledDirections::new(margins.mean().to_vec(), units.clone(), (q, seed), census.weight());
+    let (eigen, journey) = drive(Passes::over(source, filled), FILLED, control)?;
     let scaled: f64 = variances.iter().zip(&units).map(|(v, unit)| v / (unit * unit)).sum();
     let found = from_spectrum(margins.mean().to_vec(), &eigen, q, (scaled, None));
     let found = if comparable(&variances) { found } else { in_units_of_data(&found, &units) };
@@ -97,7 +99,8 @@ fn of_scaled(covariance: MatRef<'_, f64>, variances: &[f64]) -> Result<Eigen> {
     Ok(graded_eigen(positive.as_ref(), f64::EPSILON))
 }
 
-/// Parameters of features that were divided by units, in the units of the data, with the least noise that any feature has.
+/// Parameters of features that were divided by units, in the units of the data, with the least noise that any
+/// feature has.
 fn in_units_of_data(found: &LatentParameters, units: &[f64]) -> LatentParameters {
     let least = units.iter().copied().fold(f64::INFINITY, f64::min);
     let w = found.loadings();
@@ -105,7 +108,8 @@ fn in_units_of_data(found: &LatentParameters, units: &[f64]) -> LatentParameters
     LatentParameters::in_units(found.mean().to_vec(), &loadings, found.noise_variance(0), least)
 }
 
-/// The number of components that was asked for, or the largest possible one, if the observed cells support it.
+/// The number of components that was asked for, or the largest possible one, if the observed cells support
+/// it.
 pub(crate) fn supported(components: Components, census: &Census) -> Result<usize> {
     components.check_possible(census.rows(), census.n_features())?;
     let possible = census.supported_components();
@@ -148,19 +152,20 @@ fn from_spectrum(
     LatentParameters::in_units(mean, &loadings, noise / (unit * unit), unit)
 }
 
-struct Filled {
+struct FilledDirections {
     krylov: BlockKrylov,
     block: Arc<Mat<f64>>, // of the scatter, each feature divided by its unit
     mean: Arc<Vec<f64>>,
     units: Vec<f64>,
     weight: f64,
+    done: bool,
 }
 
-impl Filled {
+impl FilledDirections {
     fn new(mean: Vec<f64>, units: Vec<f64>, (q, seed): (usize, u64), weight: f64) -> Self {
-        let krylov = BlockKrylov::new(mean.len(), q, seed).tolerance(FILLED_TOLERANCE);
+        let krylov = BlockKrylov::new(mean.len(), q, seed).tolerance(FILLED.tolerance);
         let block = Arc::new(divided(krylov.next_block(), &units));
-        Self { krylov, block, mean: Arc::new(mean), units, weight }
+        Self { krylov, block, mean: Arc::new(mean), units, weight, done: false }
     }
 }
 
@@ -169,10 +174,13 @@ fn divided(matrix: MatRef<'_, f64>, units: &[f64]) -> Mat<f64> {
     Mat::from_fn(matrix.nrows(), matrix.ncols(), |i, j| matrix[(i, j)] / units[i])
 }
 
-impl Algorithm for Filled {
-    const MEASURE: &'static str = "captured variance";
+impl RowIteration for FilledDirections {
     type Evidence = FilledSketch;
     type Output = Eigen;
+
+    fn objective(&self) -> Objective {
+        Objective { name: "captured variance", guard: Guard::NeverFalls }
+    }
 
     fn evidence(&self) -> FilledSketch {
         FilledSketch::empty(Arc::clone(&self.mean), Arc::clone(&self.block))
@@ -183,7 +191,13 @@ impl Algorithm for Filled {
         image.col_iter_mut().for_each(|c| c.iter_mut().for_each(|x| *x /= self.weight));
         let step = self.krylov.absorb(image.as_ref())?;
         self.block = Arc::new(divided(self.krylov.next_block(), &self.units));
-        Ok(Step { objective: step.captured, change: step.residual, converged: step.done })
+        self.done = step.done;
+        Ok(Step { objective: step.captured, change: step.residual })
+    }
+
+    /// The block knows its tolerance, and what is rounding.
+    fn converged(&self, _: f64) -> bool {
+        self.done
     }
 
     fn finish(self) -> Result<Eigen> {

@@ -1,7 +1,8 @@
-//! The centred matrix itself decomposed: small variances keep their relative accuracy, at the price of a copy.
+//! The centred matrix itself decomposed: small variances keep their relative accuracy, at the price of a
+//! copy.
 
 use super::Components;
-use super::resolution::{Judged, of_rows};
+use super::resolution::{ComputedEigenvalues, of_rows};
 use crate::data::Table;
 use crate::error::{Error, Result};
 use crate::evidence::center_of;
@@ -25,9 +26,9 @@ pub(crate) fn solve(table: &Table<'_>, components: Components) -> Result<Spectru
         return Err(Error::Scale);
     }
     let q = components.resolve(rows, p, &eigenvalues, negligible(rows, p, eigenvalues[0]))?;
-    let judged = Judged { values: &eigenvalues, total: total_variance, rows, features: p };
+    let computed = ComputedEigenvalues { values: &eigenvalues, total: total_variance, rows, features: p };
     let variances = || centred.col_iter().map(|c| c.squared_norm_l2() * square).collect();
-    let own_scale = judged.drowned(components, q, variances);
+    let own_scale = computed.lost_in_rounding(components, q, variances);
     let found = match own_scale {
         true => of_rows(centred.as_ref(), components, (rows, 1.0 / square))?,
         false => (eigenvalues, vectors.subcols(0, q).to_owned()),

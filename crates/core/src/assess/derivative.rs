@@ -1,5 +1,6 @@
 //! Derivatives of vector functions by central differences.
 
+use crate::control::Control;
 use crate::error::Result;
 use crate::linalg::Mat;
 
@@ -11,11 +12,13 @@ pub(super) fn jacobian(
     theta: &[f64],
     sizes: &[f64],
     outputs: usize,
+    control: &Control<'_>,
     mut f: impl FnMut(&[f64]) -> Result<Vec<f64>>,
 ) -> Result<Mat<f64>> {
     let mut out = Mat::zeros(outputs, theta.len());
     let mut point = theta.to_vec();
     for (k, (&centre, size)) in theta.iter().zip(sizes).enumerate() {
+        control.check()?;
         let step = STEP * size;
         for (steps, weight) in [(1.0, 8.0), (-1.0, -8.0), (2.0, -1.0), (-2.0, 1.0)] {
             point[k] = centre + steps * step;
@@ -38,7 +41,7 @@ mod tests {
     fn of_functions_known() {
         let f = |x: &[f64]| Ok(vec![x[0].exp() * x[1], (x[0] * x[1]).sin()]);
         let at = [0.3, -1.2];
-        let j = jacobian(&at, &[1.0; 2], 2, f).unwrap();
+        let j = jacobian(&at, &[1.0; 2], 2, &Control::new(), f).unwrap();
         let c = (at[0] * at[1]).cos();
         let exact = [[at[0].exp() * at[1], at[0].exp()], [at[1] * c, at[0] * c]];
         for a in 0..2 {

@@ -27,6 +27,7 @@ pub use principal::{PpcaErrors, PpcaEstimate, PpcaIntervals};
 pub use rotation::Rotation;
 pub use standard_errors::{
     MOST_PARAMETERS, Precision, SecondStep, StandardErrors, standard_errors, standard_errors_after,
+    standard_errors_after_with, standard_errors_with,
 };
 
 /// What a report of a factor analysis holds beside the model.

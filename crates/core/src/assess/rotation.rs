@@ -2,7 +2,8 @@
 
 use super::identification::{Identification, RowScale};
 use super::parameters::FactorModel;
-use super::standard_errors::{Precision, standard_errors, standard_errors_after};
+use super::standard_errors::{Precision, standard_errors_after_with, standard_errors_with};
+use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef, product, symmetric_eigen};
 use crate::rotate::{Method, Rotate};
@@ -21,7 +22,7 @@ pub struct Rotation<'a> {
 impl Rotation<'_> {
     /// Standard errors of a rotated model from n rows; a uniqueness in `fixed` is treated as known.
     ///
-    /// Criteria pin the axes down by their gradients ([`standard_errors`]). Closed forms (promax, Procrustes) are functions of the unrotated
+    /// Criteria pin the axes down by their gradients ([`standard_errors`](super::standard_errors())). Closed forms (promax, Procrustes) are functions of the unrotated
     /// loadings and go by the delta method; their factors are expected in the order of [`Rotate::run`].
     ///
     /// ```
@@ -40,10 +41,24 @@ impl Rotation<'_> {
     /// ```
     ///
     /// # Errors
-    /// As [`standard_errors`].
+    /// As [`standard_errors`](super::standard_errors()).
     pub fn standard_errors(&self, model: &FactorModel<'_>, rows: f64, fixed: &[usize]) -> Result<Precision> {
+        self.standard_errors_with(model, rows, fixed, &Control::new())
+    }
+
+    /// The same under the eyes of a caller.
+    ///
+    /// # Errors
+    /// As [`standard_errors`](Self::standard_errors), and [`Error::Interrupted`].
+    pub fn standard_errors_with(
+        &self,
+        model: &FactorModel<'_>,
+        rows: f64,
+        fixed: &[usize],
+        control: &Control<'_>,
+    ) -> Result<Precision> {
         if self.method.gradient(model.loadings()).is_none() {
-            return self.of_closed_form(model, rows, fixed);
+            return self.of_closed_form(model, rows, fixed, control);
         }
         let gradient = |l: MatRef<'_, f64>| match self.method.gradient(l) {
             Some((_, gradient)) => gradient,
@@ -53,7 +68,7 @@ impl Rotation<'_> {
             true => Identification::Oblique(&gradient, self.row_scale()),
             false => Identification::Orthogonal(&gradient, self.row_scale()),
         };
-        standard_errors(model, rows, identification, fixed)
+        standard_errors_with(model, rows, identification, fixed, control)
     }
 
     fn row_scale(&self) -> RowScale {
@@ -64,12 +79,19 @@ impl Rotation<'_> {
         }
     }
 
-    fn of_closed_form(&self, model: &FactorModel<'_>, rows: f64, fixed: &[usize]) -> Result<Precision> {
+    fn of_closed_form(
+        &self,
+        model: &FactorModel<'_>,
+        rows: f64,
+        fixed: &[usize],
+        control: &Control<'_>,
+    ) -> Result<Precision> {
         let unrotated = canonical(model)?;
         let first = FactorModel::new(unrotated.as_ref(), None, model.uniquenesses())?;
         let rotate = Rotate::new(self.method.clone()).kaiser(self.kaiser).starts(1);
-        let then = |l: MatRef<'_, f64>| rotate.run(l).map(|r| (r.pattern, r.correlation));
-        standard_errors_after(&first, rows, Identification::Canonical, fixed, &then, self.standardised)
+        let then = |l: MatRef<'_, f64>| rotate.run_with(l, control).map(|r| (r.pattern, r.correlation));
+        let axes = Identification::Canonical;
+        standard_errors_after_with(&first, rows, axes, fixed, &then, self.standardised, control)
     }
 }
 

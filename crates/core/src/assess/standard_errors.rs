@@ -7,6 +7,7 @@ use super::derivative::jacobian;
 use super::identification::{Identification, RowScale, Standard, communalities};
 use super::information::{Layout, information};
 use super::parameters::{FactorModel, parameter};
+use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::linalg::{Cholesky, Mat, MatRef, product};
 
@@ -79,7 +80,21 @@ pub fn standard_errors(
     identification: Identification<'_>,
     fixed: &[usize],
 ) -> Result<Precision> {
-    Estimate::new(model, rows, identification, fixed)?.precision(None)
+    standard_errors_with(model, rows, identification, fixed, &Control::new())
+}
+
+/// The same under the eyes of a caller.
+///
+/// # Errors
+/// As [`standard_errors`], and [`Error::Interrupted`].
+pub fn standard_errors_with(
+    model: &FactorModel<'_>,
+    rows: f64,
+    identification: Identification<'_>,
+    fixed: &[usize],
+    control: &Control<'_>,
+) -> Result<Precision> {
+    Estimate::new(model, rows, identification, fixed, control)?.precision(None, control)
 }
 
 /// The same after a second step, such as promax's, by the delta method: `model` and `identification` are those of the first step.
@@ -96,8 +111,24 @@ pub fn standard_errors_after(
     then: &SecondStep<'_>,
     standardised: bool,
 ) -> Result<Precision> {
+    standard_errors_after_with(model, rows, identification, fixed, then, standardised, &Control::new())
+}
+
+/// The same under the eyes of a caller.
+///
+/// # Errors
+/// As [`standard_errors_after`], and [`Error::Interrupted`].
+pub fn standard_errors_after_with(
+    model: &FactorModel<'_>,
+    rows: f64,
+    identification: Identification<'_>,
+    fixed: &[usize],
+    then: &SecondStep<'_>,
+    standardised: bool,
+    control: &Control<'_>,
+) -> Result<Precision> {
     let scale = if standardised { RowScale::Standardised } else { RowScale::Given };
-    Estimate::new(model, rows, identification, fixed)?.precision(Some((then, scale)))
+    Estimate::new(model, rows, identification, fixed, control)?.precision(Some((then, scale)), control)
 }
 
 /// A model in units in which every feature has variance 1, and what is known about its parameters.
@@ -117,6 +148,7 @@ impl Estimate {
         rows: f64,
         identification: Identification<'_>,
         fixed: &[usize],
+        control: &Control<'_>,
     ) -> Result<Self> {
         check_rows(Some(rows))?;
         let layout = layout(m, &identification, fixed)?;
@@ -131,17 +163,23 @@ impl Estimate {
         let scaled = FactorModel::new(loadings.as_ref(), m.correlation(), &psi)?;
         let standard = Standard { layout: &layout, psi: &psi, units: &units };
         let equations = |t: &[f64]| standard.equations(t, &identification);
-        let border = jacobian(&theta, &sizes, identification.equations(m.n_factors()), equations)?;
+        let count = identification.equations(m.n_factors());
+        let border = jacobian(&theta, &sizes, count, control, equations)?;
         let off_axis = off_axis(&equations(&theta)?, &border);
+        control.check()?;
         let spread = Spread::new(information(&scaled, &layout)?, border, rows)?;
         Ok(Self { layout, units, psi, theta, sizes, spread, off_axis })
     }
 
-    fn precision(&self, then: Option<(&SecondStep<'_>, RowScale)>) -> Result<Precision> {
+    fn precision(
+        &self,
+        then: Option<(&SecondStep<'_>, RowScale)>,
+        control: &Control<'_>,
+    ) -> Result<Precision> {
         let (p, q) = (self.layout.features, self.layout.factors);
         let fixed: Vec<usize> = (0..p).filter(|j| !self.layout.free.contains(j)).collect();
         let count = p * q + q * q + p;
-        let slopes = jacobian(&self.theta, &self.sizes, 2 * count, |t| self.outputs(t, then))?;
+        let slopes = jacobian(&self.theta, &self.sizes, 2 * count, control, |t| self.outputs(t, then))?;
         let errors = self.spread.deviations(slopes);
         let (mut given, standardised) = (self.shaped(&errors[..count]), self.shaped(&errors[count..]));
         for (j, unit) in self.units.iter().enumerate() {

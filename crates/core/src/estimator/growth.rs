@@ -2,7 +2,7 @@
 
 use super::Holes;
 use super::incomplete::Begin;
-use crate::algorithm::{Journey, Stop, drive, em};
+use crate::algorithm::{Journey, Limits, Passes, Stop, drive, em};
 use crate::control::Control;
 use crate::data::RowSource;
 use crate::error::{Error, Result};
@@ -73,8 +73,9 @@ impl Growth {
         source: &dyn RowSource,
         control: &Control<'_>,
     ) -> Result<(em::Optimum, Journey)> {
-        let stage = em::Em::new(self.current.clone(), tolerance, self.floor);
-        drive(stage, source, self.max_iterations, control)
+        let stage = em::Em::new(self.current.clone(), self.floor);
+        let limits = Limits { tolerance, iterations: self.max_iterations };
+        drive(Passes::over(source, stage), limits, control)
     }
 
     /// Goes on from an optimum with one component more, in the direction that the start has for it.

@@ -16,7 +16,7 @@ mod standard_errors;
 mod turn;
 
 pub use bayesian::{BayesMethod, BayesReport, BayesianPca};
-pub use factor::{FactorAnalysis, FactorSolver, most_factors, standard_errors};
+pub use factor::{FactorAnalysis, FactorSolver, most_factors, standard_errors, standard_errors_with};
 pub use family::{Chooser, Family};
 pub(crate) use growth::{Grown, Growth, Outlook};
 pub use online::{Batch, Online, Tally};
@@ -27,7 +27,7 @@ pub(crate) use scale::Scaling;
 pub use scale::{Scale, Scaled};
 pub use spectral::{Completion, FromSpectrum, Pca, Ppca, Spectral, SpectralModel};
 pub use standard_errors::ppca_estimate;
-pub use turn::turned;
+pub use turn::{turned, turned_with};
 
 use crate::control::Control;
 use crate::data::RowSource;

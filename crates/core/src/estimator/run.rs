@@ -1,5 +1,6 @@
 //! How a fit is to run: what every family understands, checked once.
 
+use crate::algorithm::Limits;
 use crate::error::{Error, Result};
 
 /// Limit on the iterations when nobody gives one.
@@ -23,15 +24,13 @@ pub struct Run {
 impl Run {
     /// What makes no sense whatever the family.
     pub(crate) fn check(&self) -> Result<()> {
-        if let Some(tolerance) = self.tolerance.filter(|t| !(t.is_finite() && *t > 0.0)) {
-            let (name, value) = ("the tolerance", tolerance.to_string());
-            return Err(Error::Parameter { name, value, allowed: "finite and positive" });
-        }
-        let whole =
-            [("the limit on the iterations", self.max_iterations), ("the number of threads", self.threads)];
-        match whole.into_iter().find(|(_, value)| *value == Some(0)) {
-            Some((name, _)) => Err(Error::Parameter { name, value: "0".into(), allowed: "at least 1" }),
-            None => Ok(()),
+        Limits { tolerance: self.tolerance.unwrap_or(1.0), iterations: self.iterations() }.check()?;
+        match self.threads {
+            Some(0) => {
+                let (name, value) = ("the number of threads", "0".into());
+                Err(Error::Parameter { name, value, allowed: "at least 1" })
+            }
+            _ => Ok(()),
         }
     }
 

@@ -169,10 +169,19 @@ impl<M: FromSpectrum> Spectral<M> {
     /// # Errors
     /// As [`fit`](Self::fit); [`Error::Solver`] when another solver than `eigen` is asked for.
     pub fn fit_moments(&self, moments: &Moments) -> Result<Fit<M>> {
+        self.fit_moments_with(moments, &Control::new())
+    }
+
+    /// Fits moments under the eyes of a caller.
+    ///
+    /// # Errors
+    /// As [`fit_moments`](Self::fit_moments), and [`Error::Interrupted`].
+    pub fn fit_moments_with(&self, moments: &Moments, control: &Control<'_>) -> Result<Fit<M>> {
         if self.components == Components::Count(0) {
-            return without_components(self.with_one().fit_moments(moments)?);
+            return without_components(self.with_one().fit_moments_with(moments, control)?);
         }
         let started = Instant::now();
+        control.check()?;
         let (plan, spectrum) = self.solve_moments_alone(moments)?;
         let moments = (self.components == Components::Evidence).then(|| moments.clone());
         finish(Solved { moments, ..Solved::new(plan, spectrum) }, self.components, started)

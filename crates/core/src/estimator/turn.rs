@@ -1,12 +1,14 @@
 //! Factors of a fitted model turned by a rotation of its loadings.
 
 use super::RotationReport;
+use crate::control::Control;
 use crate::error::Result;
 use crate::model::Factors;
 use crate::rotate::Rotate;
 
-/// The same model with factors turned so that its loadings on the scale of correlations are simple, so that the unit of a feature does not
-/// matter. A turn that was there before is replaced: rotations begin at the loadings as they were found.
+/// The same model with factors turned so that its loadings are simple: those on the scale of correlations, so
+/// that the unit of a feature does not matter. A turn that was there before is replaced: rotations begin at
+/// the loadings as they were found.
 ///
 /// ```
 /// use covary::estimator::turned;
@@ -24,8 +26,20 @@ use crate::rotate::Rotate;
 /// # Errors
 /// What [`Rotate::run`] says.
 pub fn turned(model: Factors, rotate: &Rotate) -> Result<(Factors, RotationReport)> {
+    turned_with(model, rotate, &Control::new())
+}
+
+/// The same under the eyes of a caller.
+///
+/// # Errors
+/// As [`turned`], and [`Error::Interrupted`](crate::Error::Interrupted).
+pub fn turned_with(
+    model: Factors,
+    rotate: &Rotate,
+    control: &Control<'_>,
+) -> Result<(Factors, RotationReport)> {
     let standard = model.standardised(model.gaussian().loadings().as_ref());
-    let rotated = rotate.run(standard.as_ref())?;
+    let rotated = rotate.run_with(standard.as_ref(), control)?;
     let report = RotationReport::new(rotate, &rotated);
     Ok((model.with_turn(rotated.turn)?, report))
 }

@@ -12,8 +12,6 @@ use super::basis::orthonormalise;
 use super::{Cholesky, Eigen, Mat, MatRef, column_norm, product, symmetric_eigen};
 use crate::error::Result;
 
-/// Residual, relative to its own eigenvalue, at which a pair counts as found.
-const TOLERANCE: f64 = 1e-12;
 /// A residual below this, relative to the largest eigenvalue, is rounding.
 const ROUNDING: f64 = 8.0 * f64::EPSILON;
 /// Steps without progress after which residuals below the tolerance of the largest eigenvalue count as rounding too.
@@ -48,6 +46,9 @@ pub(crate) struct KrylovStep {
 }
 
 impl BlockKrylov {
+    /// Residual, relative to its own eigenvalue, at which a pair counts as found unless told.
+    pub(crate) const TOLERANCE: f64 = 1e-12;
+
     /// Looks for the `wanted` largest eigenpairs of an n × n matrix.
     pub(crate) fn new(n: usize, wanted: usize, seed: u64) -> Self {
         // Oversampling: the gap that matters is to the first eigenvalue outside the block.
@@ -57,7 +58,7 @@ impl BlockKrylov {
         let empty = Mat::zeros(n, 0);
         Self {
             wanted,
-            tolerance: TOLERANCE,
+            tolerance: Self::TOLERANCE,
             block,
             limit: (6 * block).min(n),
             next: orthonormal_outside(&start, empty.as_ref()),
@@ -159,7 +160,7 @@ impl BlockKrylov {
         let worst = norms.iter().zip(values).map(own).fold(0.0, f64::max);
         self.stale = if worst < 0.7 * self.best { 0 } else { self.stale + 1 };
         self.best = self.best.min(worst);
-        let exhausted = self.stale >= PATIENCE && norms.iter().all(|r| *r <= TOLERANCE * largest);
+        let exhausted = self.stale >= PATIENCE && norms.iter().all(|r| *r <= Self::TOLERANCE * largest);
         KrylovStep {
             captured: values[..wanted].iter().sum(),
             residual: worst,

@@ -8,8 +8,8 @@ pub(super) fn orthogonal(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Result<Mat<f
     nearest_orthogonal(product(a.transpose(), b).as_ref())
 }
 
-/// The oblique T for which AT⁻ᵀ is the regression of B on A up to the lengths of its columns \[HC62\], which follow from
-/// diag TᵀT = I; `None` when A or the regression is singular.
+/// The oblique T for which AT⁻ᵀ is the regression of B on A up to the lengths of its columns \[HC62\], which
+/// follow from diag TᵀT = I; `None` when A or the regression is singular.
 pub(super) fn oblique(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Option<Mat<f64>> {
     let mut coefficients = product(a.transpose(), b); // AᵀB, then (AᵀA)⁻¹AᵀB (q × q)
     Cholesky::new(product(a.transpose(), a), "the loadings' crossproduct").ok()?.solve(coefficients.as_mut());

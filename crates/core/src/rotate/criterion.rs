@@ -1,7 +1,7 @@
 //! What rotations minimise: a smooth function of the pattern, with its gradient.
 
 use super::Method;
-use super::units::Units;
+use super::normalise::Normalisation;
 use crate::linalg::{Mat, MatRef};
 
 /// A criterion for loadings of one shape.
@@ -20,17 +20,18 @@ pub(super) enum Criterion {
 }
 
 impl Criterion {
-    /// The criterion of a method for loadings of q factors in these units; `None` for closed forms.
-    pub(super) fn of(method: &Method, q: usize, units: &Units) -> Option<Self> {
-        let (p, q) = (units.rows.len() as f64, q as f64);
+    /// The criterion of a method for loadings of q factors with rows divided like this; `None` for closed
+    /// forms.
+    pub(super) fn of(method: &Method, q: usize, scales: &Normalisation) -> Option<Self> {
+        let (p, q) = (scales.divisors.len() as f64, q as f64);
         Some(match method {
             Method::Varimax => Self::CrawfordFerguson(1.0 / p),
             Method::Quartimax => Self::CrawfordFerguson(0.0),
             Method::Equamax => Self::CrawfordFerguson(q / (2.0 * p)),
             Method::Parsimax => Self::CrawfordFerguson((q - 1.0) / (p + q - 2.0).max(1.0)),
             Method::Oblimin { gamma } => Self::Oblimin(*gamma),
-            Method::Geomin { delta, .. } => Self::Geomin(delta / units.whole / units.whole),
-            Method::Target { target, .. } => Self::Target(units.of(target.as_ref())),
+            Method::Geomin { delta, .. } => Self::Geomin(delta / scales.common / scales.common),
+            Method::Target { target, .. } => Self::Target(scales.apply(target.as_ref())),
             Method::Promax { .. } | Method::Procrustes { .. } => return None,
         })
     }
@@ -68,7 +69,8 @@ fn column_squares(l: MatRef<'_, f64>) -> Vec<f64> {
     l.col_iter().map(|c| c.squared_norm_l2()).collect()
 }
 
-/// Value ¼ Σ λ²x and gradient λx of a form that is quadratic in the λ², with x(i, j, λᵢⱼ²) twice its derivative by λᵢⱼ².
+/// Value ¼ Σ λ²x and gradient λx of a form that is quadratic in the λ², with x(i, j, λᵢⱼ²) twice its
+/// derivative by λᵢⱼ².
 fn quartic(l: MatRef<'_, f64>, x: impl Fn(usize, usize, f64) -> f64) -> (f64, Mat<f64>) {
     let mut value = 0.0;
     let gradient = Mat::from_fn(l.nrows(), l.ncols(), |i, j| {
@@ -141,7 +143,7 @@ mod tests {
             Method::Target { target, oblique: true },
         ];
         for method in methods {
-            let criterion = Criterion::of(&method, 3, &Units::equal(5, 1.0)).unwrap();
+            let criterion = Criterion::of(&method, 3, &Normalisation::equal(5, 1.0)).unwrap();
             let (value, gradient) = method.gradient(l.as_ref()).unwrap();
             assert_eq!(value, criterion.at(l.as_ref()).0);
             let off = (&gradient - slopes(&criterion, &l)).norm_max();
@@ -155,7 +157,7 @@ mod tests {
     fn units_of_rows() {
         let l = Mat::from_fn(4, 2, |i, j| 1.0 + (i + 2 * j) as f64);
         for method in [Method::geomin(), Method::quartimin(), Method::Varimax] {
-            let scaled = Criterion::of(&method, 2, &Units::equal(4, 8.0)).unwrap();
+            let scaled = Criterion::of(&method, 2, &Normalisation::equal(4, 8.0)).unwrap();
             let value = scaled.at((&l * (1.0 / 8.0)).as_ref()).0 * 8f64.powi(scaled.degree());
             let whole = method.gradient(l.as_ref()).unwrap().0;
             assert!((value - whole).abs() < 1e-13 * whole.abs());

@@ -2,6 +2,10 @@
 
 use super::criterion::Criterion;
 use super::turn::{Point, Space};
+use crate::algorithm::optimise::halved;
+use crate::algorithm::{Guard, Iteration, Objective, Step};
+use crate::control::Control;
+use crate::error::Result;
 use crate::linalg::{Mat, MatRef};
 
 /// Weight of the past in the level that a step must stay below \[ZH04\].
@@ -10,77 +14,97 @@ const MEMORY: f64 = 0.85;
 const SHARE: f64 = 1e-4;
 /// A value is not known better than this.
 const ROUNDING: f64 = 1e-14;
-/// Halvings of a step before there is nowhere to go.
-const HALVINGS: i32 = 60;
+/// Lengths of a step, each half of the one before, that are tried.
+const HALVINGS: usize = 60;
 /// Steps are kept within these bounds: the criterion and the loadings are of order 1.
 const STEPS: (f64, f64) = (1e-10, 1e10);
 
-/// When to stop.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Stop {
-    pub(super) tolerance: f64,
-    pub(super) iterations: usize,
-}
-
-/// Where a descent ended.
-#[derive(Debug, Clone)]
-pub(super) struct End {
-    pub(super) point: Point,
-    pub(super) iterations: usize,
-    pub(super) converged: bool,
-}
-
-/// Descends from a turn until the projected gradient, per feature, is as short as asked; `None` when factors fall together.
+/// The descent from one start, until the projected gradient, per feature, is as short as the tolerance.
 ///
-/// The gradient projection of Jennrich \[J01\] \[J02\] \[BJ05\] for orthogonal and oblique turns alike, with the step lengths of Barzilai &
-/// Borwein \[BB88\] in a search that allows the value to rise for a while: it ends at 1e-12 after tens of steps where fixed doubling and
-/// halving takes thousands.
-pub(super) fn descend(
+/// The gradient projection of Jennrich \[J01\] \[J02\] \[BJ05\] for orthogonal and oblique turns alike, with
+/// the step lengths of Barzilai & Borwein \[BB88\] in a search that allows the value to rise for a while: it
+/// ends at 1e-12 after tens of steps where fixed doubling and halving takes thousands.
+pub(super) struct Descent<'a> {
     space: Space,
-    loadings: MatRef<'_, f64>,
-    criterion: &Criterion,
-    start: Mat<f64>,
-    stop: Stop,
-) -> Option<End> {
-    let mut point = space.at(loadings, criterion, start)?;
-    let (mut level, mut weight, mut step) = (point.value, 1.0, 1.0);
-    for iteration in 0..stop.iterations {
-        if point.gradient.norm_l2() <= stop.tolerance {
-            return Some(End { point, iterations: iteration, converged: true });
-        }
-        let Some(next) = search(space, loadings, criterion, &point, level, step) else {
-            return Some(End { point, iterations: iteration, converged: false });
-        };
-        if next.collapsed {
-            return None;
-        }
-        step = barzilai_borwein(&point, &next, iteration);
-        let heavier = MEMORY * weight + 1.0;
-        level = (MEMORY * weight * level + next.value) / heavier;
-        (weight, point) = (heavier, next);
+    loadings: MatRef<'a, f64>, // A (p × q)
+    criterion: &'a Criterion,
+    point: Point,
+    level: f64,  // C of Zhang & Hager: a mean of past values
+    weight: f64, // Q of Zhang & Hager: the sum of the weights in that mean
+    length: f64, // of the next step
+    steps: usize,
+    collapsed: bool, // whether factors have fallen together
+}
+
+impl<'a> Descent<'a> {
+    /// From a turn; `None` when it is singular.
+    pub(super) fn new(
+        space: Space,
+        loadings: MatRef<'a, f64>,
+        criterion: &'a Criterion,
+        start: Mat<f64>,
+    ) -> Option<Self> {
+        let point = space.at(loadings, criterion, start)?;
+        let level = point.value;
+        Some(Self {
+            space,
+            loadings,
+            criterion,
+            point,
+            level,
+            weight: 1.0,
+            length: 1.0,
+            steps: 0,
+            collapsed: false,
+        })
     }
-    let converged = point.gradient.norm_l2() <= stop.tolerance;
-    Some(End { point, iterations: stop.iterations, converged })
+
+    /// The first of the halved steps that stays far enough below the level.
+    fn search(&self, control: &Control<'_>) -> Result<Option<Point>> {
+        let steepness = self.point.gradient.squared_norm_l2();
+        let slack = ROUNDING * (1.0 + self.level.abs());
+        halved(self.length, HALVINGS, |length| {
+            control.check()?;
+            let turn = self.space.moved(&self.point, length);
+            let next = self.space.at(self.loadings, self.criterion, turn);
+            Ok(next.filter(|next| next.value <= self.level - SHARE * length * steepness + slack))
+        })
+    }
 }
 
-/// The first of the halved steps that stays far enough below the level.
-fn search(
-    space: Space,
-    loadings: MatRef<'_, f64>,
-    criterion: &Criterion,
-    from: &Point,
-    level: f64,
-    step: f64,
-) -> Option<Point> {
-    let steepness = from.gradient.squared_norm_l2();
-    let slack = ROUNDING * (1.0 + level.abs());
-    (0..HALVINGS).map(|k| step * 0.5_f64.powi(k)).find_map(|step| {
-        let next = space.at(loadings, criterion, space.moved(from, step))?;
-        (next.value <= level - SHARE * step * steepness + slack).then_some(next)
-    })
+impl Iteration for Descent<'_> {
+    /// `None` when factors have fallen together.
+    type Output = Option<Point>;
+
+    fn objective(&self) -> Objective {
+        Objective { name: "criterion per feature", guard: Guard::Free }
+    }
+
+    fn converged(&self, tolerance: f64) -> bool {
+        self.point.gradient.norm_l2() <= tolerance
+    }
+
+    fn step(&mut self, control: &Control<'_>) -> Result<Option<Step>> {
+        let Some(next) = self.search(control)? else { return Ok(None) };
+        self.collapsed = next.collapsed;
+        if self.collapsed {
+            return Ok(None);
+        }
+        self.length = barzilai_borwein(&self.point, &next, self.steps);
+        let heavier = MEMORY * self.weight + 1.0;
+        self.level = (MEMORY * self.weight * self.level + next.value) / heavier;
+        (self.weight, self.point) = (heavier, next);
+        self.steps += 1;
+        Ok(Some(Step { objective: self.point.value, change: self.point.gradient.norm_l2() }))
+    }
+
+    fn finish(self) -> Result<Option<Point>> {
+        Ok((!self.collapsed).then_some(self.point))
+    }
 }
 
-/// The length of step that the last one says fits the curvature: the long and the short formula in turn.
+/// The length of step that the last one says fits the curvature, with s = ΔT and y = ΔG: the short formula
+/// sᵀy/yᵀy and the long one sᵀs/sᵀy in turn \[BB88\].
 fn barzilai_borwein(from: &Point, to: &Point, iteration: usize) -> f64 {
     let (moved, changed) = (&to.turn - &from.turn, &to.gradient - &from.gradient);
     let curvature = dot(&moved, &changed).abs();

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::criterion::Criterion;
-use super::units::Units;
+use super::normalise::Normalisation;
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef};
 
@@ -18,15 +18,15 @@ const STARTS: (usize, usize) = (10, 30);
 ///
 /// | name | turn | minimises |
 /// |---|---|---|
-/// | `varimax`, `quartimax`, `equamax`, `parsimax` | orthogonal | Crawford & Ferguson's criterion with κ = 1/p, 0, q/2p, (q−1)/(p+q−2) \[CF70\] |
+/// | `varimax`, `quartimax`, `equamax`, `parsimax` | orthogonal | κ = 1/p, 0, q/2p, (q−1)/(p+q−2) \[CF70\] |
 /// | `promax` | oblique | distance from powers of the varimax loadings, in closed form \[HW64\] |
 /// | `oblimin`, `quartimin` (γ = 0) | oblique | direct oblimin \[JS66\] |
 /// | `geomin`, `geomin-orthogonal` | either | geometric means of squared loadings of a feature \[Y87\] |
 /// | `target` | either | distance from a target in the cells where it is a number \[B72\] |
 /// | `procrustes` | either | distance from a whole target, in closed form \[S66\] \[HC62\] |
 ///
-/// Names are those of R and are read in any case ([`FromStr`]). `geomin` alone is oblique, as in Mplus and lavaan; `geominT` and
-/// `geominQ` are read as in R's GPArotation and psych.
+/// Names are those of R and are read in any case ([`FromStr`]). `geomin` alone is oblique, as in Mplus and
+/// lavaan; `geominT` and `geominQ` are read as in R's GPArotation and psych.
 ///
 /// ```
 /// use covary::rotate::Method;
@@ -54,12 +54,14 @@ pub enum Method {
     },
     /// Oblique: covariances of squared loadings.
     Oblimin {
-        /// At most 0 for a criterion that is bounded below \[J79\]; 0 is quartimin, the lower the less oblique.
+        /// At most 0 for a criterion that is bounded below \[J79\]; 0 is quartimin, the lower the less
+        /// oblique.
         gamma: f64,
     },
     /// Geometric means of the squared loadings of each feature.
     Geomin {
-        /// Added to the squared loadings (the normalised ones under Kaiser's normalisation), in their unit; usually 0.01. The smaller the more local optima.
+        /// Added to the squared loadings (the normalised ones under Kaiser's normalisation), in their unit;
+        /// usually 0.01. The smaller the more local optima.
         delta: f64,
         /// Whether factors may be correlated.
         oblique: bool,
@@ -71,7 +73,8 @@ pub enum Method {
         /// Whether factors may be correlated.
         oblique: bool,
     },
-    /// Least squares in closed form: the nearest turn, or the regression on the target with factors of unit variance.
+    /// Least squares in closed form: the nearest turn, or the regression on the target with factors of unit
+    /// variance.
     Procrustes {
         /// p × q, without NaN.
         target: Mat<f64>,
@@ -160,10 +163,11 @@ impl Method {
         }
     }
 
-    /// Value and gradient of the criterion at a pattern (p × q), in the pattern's own units; `None` for closed forms.
+    /// Value and gradient of the criterion at a pattern (p × q), in the pattern's own units; `None` for
+    /// closed forms.
     pub(crate) fn gradient(&self, pattern: MatRef<'_, f64>) -> Option<(f64, Mat<f64>)> {
-        let units = Units::equal(pattern.nrows(), 1.0);
-        Some(Criterion::of(self, pattern.ncols(), &units)?.at(pattern))
+        let given = Normalisation::equal(pattern.nrows(), 1.0);
+        Some(Criterion::of(self, pattern.ncols(), &given)?.at(pattern))
     }
 
     /// Whether parameters make sense for loadings of this shape.

@@ -1,15 +1,16 @@
 //! Loadings turned so that they can be read: orthogonal and oblique rotations.
 //!
-//! The covariance that loadings stand for does not change when latent axes are turned, so the turn is free to make them simple. What
-//! is simple a [`Method`] says; [`Rotate`] finds the turn, for the loadings of any model; [`Rotated`] holds what comes out.
+//! The covariance that loadings stand for does not change when latent axes are turned, so the turn is free to
+//! make them simple. What is simple a [`Method`] says; [`Rotate`] finds the turn, for the loadings of any
+//! model; [`Rotated`] holds what comes out.
 
 mod closed;
 mod criterion;
 mod descent;
 mod method;
+mod normalise;
 mod rotated;
 mod turn;
-mod units;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -19,13 +20,15 @@ use rayon::prelude::*;
 pub use method::Method;
 pub use rotated::Rotated;
 
+use crate::algorithm::{Limits, Stop, drive, optimise};
+use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef, orthonormal_columns};
 use criterion::Criterion;
-use descent::{End, Stop, descend};
+use descent::Descent;
 use method::parameter;
-use turn::Space;
-use units::Units;
+use normalise::Normalisation;
+use turn::{Point, Space};
 
 /// Values of the criterion per feature that agree to this belong to one optimum.
 const SAME: f64 = 1e-9;
@@ -39,7 +42,7 @@ const SAME: f64 = 1e-9;
 /// // Two clusters of features, their axes turned by half a right angle.
 /// let a = Mat::from_fn(4, 2, |i, j| if (i < 2) == (j == 0) || j == 0 { 0.5 } else { -0.5 });
 /// let turned = Rotate::new(Method::Quartimax).run(a.as_ref())?;
-/// let found = [turned.pattern[(0, 0)], turned.pattern[(0, 1)], turned.pattern[(3, 0)], turned.pattern[(3, 1)]];
+/// let found = [(0, 0), (0, 1), (3, 0), (3, 1)].map(|cell| turned.pattern[cell]);
 /// let simple = [0.5_f64.sqrt(), 0.0, 0.0, 0.5_f64.sqrt()];
 /// assert!(found.iter().zip(simple).all(|(a, b)| (a - b).abs() < 1e-12));
 /// # Ok::<(), covary::Error>(())
@@ -50,27 +53,29 @@ pub struct Rotate {
     kaiser: bool,
     starts: usize,
     seed: u64,
-    stop: Stop,
+    limits: Limits,
 }
 
 impl Rotate {
     /// A rotation with the settings that are usual for the method.
     pub fn new(method: Method) -> Self {
         let (kaiser, starts) = (method.kaiser_by_default(), method.starts_by_default());
-        let stop = Stop { tolerance: 1e-12, iterations: 10_000 };
-        Self { method, kaiser, starts, seed: 0, stop }
+        let limits = Limits { tolerance: 1e-12, iterations: 10_000 };
+        Self { method, kaiser, starts, seed: 0, limits }
     }
 
     /// Whether rows are brought to length 1 before, and back after \[K58\], so that all features count alike.
     ///
-    /// On by default for varimax and promax, as in R's `stats`, off for the others, as in GPArotation. Promax normalises for its varimax
-    /// only. A target stays in the units of the loadings: normalising gives its rows weights.
+    /// On by default for varimax and promax, as in R's `stats`, off for the others, as in GPArotation. Promax
+    /// normalises for its varimax only. A target stays in the units of the loadings: normalising gives its
+    /// rows weights.
     pub fn kaiser(mut self, normalise: bool) -> Self {
         self.kaiser = normalise;
         self
     }
 
-    /// How many starts, at least 1: the loadings as they are, then random turns. The best value wins, the first of equals.
+    /// How many starts, at least 1: the loadings as they are, then random turns. The best value wins, the
+    /// first of equals.
     pub fn starts(mut self, starts: usize) -> Self {
         self.starts = starts;
         self
@@ -82,15 +87,16 @@ impl Rotate {
         self
     }
 
-    /// Length of the projected gradient, per feature and for loadings of mean square 1, at which a descent ends (1e-12).
+    /// Length of the projected gradient, per feature and for loadings of mean square 1, at which a descent
+    /// ends (1e-12).
     pub fn tolerance(mut self, tolerance: f64) -> Self {
-        self.stop.tolerance = tolerance;
+        self.limits.tolerance = tolerance;
         self
     }
 
     /// Most steps of each descent (10 000). One that needs more is returned as not converged.
     pub fn max_iterations(mut self, iterations: usize) -> Self {
-        self.stop.iterations = iterations;
+        self.limits.iterations = iterations;
         self
     }
 
@@ -107,20 +113,33 @@ impl Rotate {
     /// Rotates loadings A (p × q). One column has nothing to be turned to: only its sign is set.
     ///
     /// # Errors
-    /// When a loading is not finite, there are more factors than features, a parameter or a target does not fit, a row is zero that Kaiser's
-    /// normalisation would divide by ([`Error::ZeroLoadings`]), or factors fall together ([`Error::Collapsed`]).
+    /// When a loading is not finite, there are more factors than features, a parameter or a target does not
+    /// fit, a row is zero that Kaiser's normalisation would divide by ([`Error::ZeroLoadings`]), or factors
+    /// fall together ([`Error::Collapsed`]).
     pub fn run(&self, loadings: MatRef<'_, f64>) -> Result<Rotated> {
+        self.run_with(loadings, &Control::new())
+    }
+
+    /// Rotates loadings under the eyes of a caller. Starts run side by side, so that there is no progress to
+    /// tell.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run), and [`Error::Interrupted`].
+    pub fn run_with(&self, loadings: MatRef<'_, f64>, control: &Control<'_>) -> Result<Rotated> {
         self.check(loadings)?;
         let q = loadings.ncols();
         if q < 2 {
             let still = Rotated::new(loadings, Mat::identity(q, q), Space::Orthogonal);
             return still.map(|r| self.arranged(r)).ok_or_else(|| self.collapsed());
         }
-        let units = if self.kaiser { Units::kaiser(loadings)? } else { Units::typical(loadings) };
+        let scales = match self.kaiser {
+            true => Normalisation::kaiser(loadings)?,
+            false => Normalisation::typical(loadings),
+        };
         let found = match &self.method {
-            Method::Promax { power } => self.promax(loadings, &units, *power),
-            Method::Procrustes { target, .. } => self.procrustes(loadings, &units, target),
-            method => self.descended(loadings, &units, method),
+            Method::Promax { power } => self.promax(loadings, &scales, *power, control),
+            Method::Procrustes { target, .. } => self.procrustes(loadings, &scales, target),
+            method => self.descended(loadings, &scales, method, control),
         };
         found.map(|r| self.arranged(r))
     }
@@ -142,9 +161,7 @@ impl Rotate {
         if self.starts == 0 {
             return Err(parameter("the number of starts", &self.starts, "at least 1"));
         }
-        if !(self.stop.tolerance > 0.0 && self.stop.tolerance.is_finite()) {
-            return Err(parameter("the tolerance of the rotation", &self.stop.tolerance, "positive"));
-        }
+        self.limits.check()?;
         self.method.check(p, q)
     }
 
@@ -157,28 +174,51 @@ impl Rotate {
     }
 
     /// The best of all starts of a smooth criterion.
-    fn descended(&self, a: MatRef<'_, f64>, units: &Units, method: &Method) -> Result<Rotated> {
+    fn descended(
+        &self,
+        a: MatRef<'_, f64>,
+        scales: &Normalisation,
+        method: &Method,
+        control: &Control<'_>,
+    ) -> Result<Rotated> {
         let space = Space::of(method);
-        let criterion = Criterion::of(method, a.ncols(), units).ok_or_else(|| self.collapsed())?;
-        let ends = self.ends(space, units.of(a).as_ref(), &criterion);
+        let criterion = Criterion::of(method, a.ncols(), scales).ok_or_else(|| self.collapsed())?;
+        let ends = self.ends(space, scales.apply(a).as_ref(), &criterion, control)?;
         let best = best(&ends).ok_or_else(|| self.collapsed())?;
         let rotated = Rotated::new(a, best.point.turn.clone(), space).ok_or_else(|| self.collapsed())?;
-        let unit = units.whole.powi(criterion.degree()) * a.nrows() as f64;
+        let unit = scales.common.powi(criterion.degree()) * a.nrows() as f64;
         let value = |end: &End| end.point.value * unit;
         Ok(Rotated {
             criterion: value(best),
             iterations: best.iterations,
-            converged: best.converged,
+            converged: best.stop == Stop::Converged,
+            stop: best.stop,
             starts: ends.iter().map(|e| e.as_ref().map_or(f64::NAN, value)).collect(),
-            agreeing: ends.iter().flatten().filter(|e| equal(e, best)).count(),
+            agreeing: ends.iter().flatten().filter(|e| same(e.point.value, best.point.value)).count(),
             ..rotated
         })
     }
 
     /// Where each start leads; nowhere when factors fall together.
-    fn ends(&self, space: Space, a: MatRef<'_, f64>, criterion: &Criterion) -> Vec<Option<End>> {
-        let descent = |k| descend(space, a, criterion, self.start(k, a.ncols()), self.stop);
-        (0..self.starts).into_par_iter().map(descent).collect()
+    fn ends(
+        &self,
+        space: Space,
+        a: MatRef<'_, f64>,
+        criterion: &Criterion,
+        control: &Control<'_>,
+    ) -> Result<Vec<Option<End>>> {
+        let quiet = control.quiet();
+        let end = |k| {
+            let start = self.start(k, a.ncols());
+            let Some(descent) = Descent::new(space, a, criterion, start) else { return Ok(None) };
+            let (point, journey) = drive(descent, self.limits, &quiet)?;
+            match journey.stop {
+                // Of several starts none is the best before all have ended.
+                Stop::Interrupted => Err(Error::Interrupted),
+                stop => Ok(point.map(|point| End { point, iterations: journey.trace.len(), stop })),
+            }
+        };
+        (0..self.starts).into_par_iter().map(end).collect()
     }
 
     /// The turn that a descent starts from: none, then random ones, each from a stream of its own.
@@ -192,40 +232,54 @@ impl Rotate {
     }
 
     /// Varimax, and from there towards the powers of its loadings \[HW64\].
-    fn promax(&self, a: MatRef<'_, f64>, units: &Units, power: f64) -> Result<Rotated> {
-        let varimax = self.descended(a, units, &Method::Varimax)?;
+    fn promax(
+        &self,
+        a: MatRef<'_, f64>,
+        scales: &Normalisation,
+        power: f64,
+        control: &Control<'_>,
+    ) -> Result<Rotated> {
+        let varimax = self.descended(a, scales, &Method::Varimax, control)?;
         let target = closed::powers(&varimax.pattern, power);
-        let plain = Units::typical(a).of(a);
+        let plain = Normalisation::typical(a).apply(a);
         let rotated = closed::oblique(plain.as_ref(), target.as_ref())
             .and_then(|turn| Rotated::new(a, turn, Space::Oblique))
             .ok_or_else(|| self.collapsed())?;
-        let Rotated { criterion, iterations, converged, starts, agreeing, .. } = varimax;
-        Ok(Rotated { criterion, iterations, converged, starts, agreeing, ..rotated })
+        let (turn, pattern) = (rotated.turn, rotated.pattern);
+        let (structure, correlation) = (rotated.structure, rotated.correlation);
+        Ok(Rotated { turn, pattern, structure, correlation, ..varimax })
     }
 
-    fn procrustes(&self, a: MatRef<'_, f64>, units: &Units, target: &Mat<f64>) -> Result<Rotated> {
-        let (from, to) = (units.of(a), units.of(target.as_ref()));
+    fn procrustes(&self, a: MatRef<'_, f64>, scales: &Normalisation, target: &Mat<f64>) -> Result<Rotated> {
+        let (from, to) = (scales.apply(a), scales.apply(target.as_ref()));
         let space = Space::of(&self.method);
         let turn = match space {
             Space::Orthogonal => closed::orthogonal(from.as_ref(), to.as_ref())?,
             Space::Oblique => closed::oblique(from.as_ref(), to.as_ref()).ok_or_else(|| self.collapsed())?,
         };
         let rotated = Rotated::new(a, turn, space).ok_or_else(|| self.collapsed())?;
-        let left = units.of((&rotated.pattern - target).as_ref());
-        let criterion = left.squared_norm_l2() * units.whole.powi(2);
+        let left = scales.apply((&rotated.pattern - target).as_ref());
+        let criterion = left.squared_norm_l2() * scales.common.powi(2);
         Ok(Rotated { criterion, starts: vec![criterion], agreeing: 1, ..rotated })
     }
 }
 
-/// The lowest end; among those that are equal up to rounding the first that came to rest.
+/// Where a descent has ended.
+#[derive(Debug, Clone)]
+struct End {
+    point: Point,
+    iterations: usize,
+    stop: Stop,
+}
+
+/// The best end, of those there are.
 fn best(ends: &[Option<End>]) -> Option<&End> {
-    let ends = || ends.iter().flatten();
-    let lowest = ends().min_by(|a, b| a.point.value.total_cmp(&b.point.value))?;
-    let lowest_too = || ends().filter(|e| equal(e, lowest));
-    lowest_too().find(|e| e.converged).or_else(|| lowest_too().next())
+    let ends: Vec<&End> = ends.iter().flatten().collect();
+    let converged = |end: &&End| end.stop == Stop::Converged;
+    optimise::best(&ends, |end| end.point.value, same, converged).map(|k| ends[k])
 }
 
 /// Whether two descents ended at one value; the loadings are of order 1, and so is what a value is known to.
-fn equal(a: &End, b: &End) -> bool {
-    (a.point.value - b.point.value).abs() <= SAME * (1.0 + b.point.value.abs())
+fn same(a: f64, b: f64) -> bool {
+    (a - b).abs() <= SAME * (1.0 + b.abs())
 }

@@ -1,6 +1,7 @@
 //! What a rotation gives: turn, pattern, structure and correlations of the factors that belong together.
 
 use super::turn::Space;
+use crate::algorithm::Stop;
 use crate::linalg::{Mat, MatRef, leading_entry, product};
 
 /// Variances of factors that agree to this, relative to the largest, are a tie.
@@ -8,13 +9,15 @@ const TIE: f64 = 1e-10;
 
 /// Rotated loadings.
 ///
-/// Factors are f = Tᵀz with columns of T of length 1, so that $\Phi = T^\mathsf{T} T$, the pattern is $\Lambda = A T^{-\mathsf{T}}$, the
-/// structure (covariances of features with factors) $\Lambda\Phi = A T$, and $\Lambda\Phi\Lambda^\mathsf{T} = A A^\mathsf{T}$.
+/// Factors are f = Tᵀz with columns of T of length 1, so that $\Phi = T^\mathsf{T} T$, the pattern is
+/// $\Lambda = A T^{-\mathsf{T}}$, the structure (covariances of features with factors) $\Lambda\Phi = A T$,
+/// and $\Lambda\Phi\Lambda^\mathsf{T} = A A^\mathsf{T}$.
 ///
-/// **Order and sign**, the same in all four: factors in descending [`explained`](Self::explained) variance, ties by the position of
-/// the largest loading; the entry of largest magnitude in each column of the pattern is positive (the first such entry on ties). It is
-/// the rule for components everywhere in this library. (Positive column sums, as psych has them, hang on rounding when a factor is bipolar.)
-/// Factors that were rotated towards a target keep the target's order and sign.
+/// **Order and sign**, the same in all four: factors in descending [`explained`](Self::explained) variance,
+/// ties by the position of the largest loading; the entry of largest magnitude in each column of the pattern
+/// is positive (the first such entry on ties). It is the rule for components everywhere in this library.
+/// (Positive column sums, as psych has them, hang on rounding when a factor is bipolar.) Factors that were
+/// rotated towards a target keep the target's order and sign.
 #[derive(Debug, Clone)]
 pub struct Rotated {
     /// T (q × q), columns of length 1; orthogonal for orthogonal rotations.
@@ -25,15 +28,18 @@ pub struct Rotated {
     pub structure: Mat<f64>,
     /// Φ (q × q): correlations of the factors.
     pub correlation: Mat<f64>,
-    /// What was minimised, at the pattern (at the normalised one under Kaiser's normalisation); varimax's for promax. Beyond
-    /// loadings of 1e±75 its fourth power of them leaves the range of doubles, though the rotation is found all the same.
+    /// What was minimised, at the pattern (at the normalised one under Kaiser's normalisation); varimax's for
+    /// promax. Beyond loadings of 1e±75 its fourth power of them leaves the range of doubles, though the
+    /// rotation is found all the same.
     pub criterion: f64,
     /// Steps of the descent that won; 0 for closed forms.
     pub iterations: usize,
-    /// Whether that descent came to rest.
+    /// Whether that descent has converged.
     pub converged: bool,
-    /// The criterion at the end of each start: the first from the given loadings, the others from random turns. NaN for a start
-    /// in which factors fell together.
+    /// Why that descent ended; converged for closed forms.
+    pub stop: Stop,
+    /// The criterion at the end of each start: the first from the given loadings, the others from random
+    /// turns. NaN for a start in which factors fell together.
     pub starts: Vec<f64>,
     /// How many starts ended at the value that won, up to rounding: 1 of many speaks for more starts.
     pub agreeing: usize,
@@ -47,21 +53,22 @@ impl Rotated {
             Space::Orthogonal => (pattern.clone(), Mat::identity(turn.ncols(), turn.ncols())),
             Space::Oblique => (product(a, turn.as_ref()), correlation(&turn)),
         };
-        let (criterion, iterations, converged, starts, agreeing) = (0.0, 0, true, Vec::new(), 0);
         Some(Self {
             turn,
             pattern,
             structure,
             correlation,
-            criterion,
-            iterations,
-            converged,
-            starts,
-            agreeing,
+            criterion: 0.0,
+            iterations: 0,
+            converged: true,
+            stop: Stop::Converged,
+            starts: Vec::new(),
+            agreeing: 0,
         })
     }
 
-    /// Variance of all features that goes with each factor, diag(ΦΛᵀΛ); they add up to the sum of squares of A.
+    /// Variance of all features that goes with each factor, diag(ΦΛᵀΛ); they add up to the sum of squares of
+    /// A.
     pub fn explained(&self) -> Vec<f64> {
         let column = |j| self.pattern.col_as_slice(j).iter().zip(self.structure.col_as_slice(j));
         (0..self.pattern.ncols()).map(|j| column(j).map(|(l, s)| l * s).sum()).collect()

@@ -4,7 +4,8 @@ use super::Method;
 use super::criterion::Criterion;
 use crate::linalg::{Mat, MatRef, inverse, orthonormal_columns, product, unit_columns};
 
-/// Largest entry of T⁻¹ before factors are said to have fallen together: correlations are then about 0.9999, and ΛΦΛᵀ loses digits.
+/// Largest entry of T⁻¹ before factors are said to have fallen together: correlations are then about 0.9999,
+/// and ΛΦΛᵀ loses digits.
 const LARGEST: f64 = 100.0;
 
 /// The set of turns.
@@ -33,8 +34,8 @@ impl Space {
 
     /// The criterion and its gradient along the space for loadings A turned by T; `None` when T is singular.
     ///
-    /// Orthogonal: with Λ = AT and G = AᵀdQ/dΛ, the projection is G − T sym(TᵀG) \[J01\]. Oblique: with Λ = AT⁻ᵀ and
-    /// G = −(ΛᵀdQ/dΛ T⁻¹)ᵀ, it is G − T diag(TᵀG) \[J02\].
+    /// Orthogonal: with Λ = AT and G = AᵀdQ/dΛ, the projection is G − T sym(TᵀG) \[J01\]. Oblique: with
+    /// Λ = AT⁻ᵀ and G = −(ΛᵀdQ/dΛ T⁻¹)ᵀ, it is G − T diag(TᵀG) \[J02\].
     pub(super) fn at(
         self,
         loadings: MatRef<'_, f64>,

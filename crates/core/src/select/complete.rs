@@ -7,6 +7,7 @@ use super::table::{Absent, Choice, Line, Selection, recommend};
 use super::{Select, parallel, threshold};
 use crate::algorithm::RedundantFeatures;
 use crate::algorithm::resolution::whole_values;
+use crate::control::Control;
 use crate::data::{counted_rows, counted_weight};
 use crate::error::{Error, Result};
 use crate::evidence::Moments;
@@ -28,7 +29,12 @@ pub(super) struct Complete {
 
 impl Complete {
     /// From all moments and, where rows were seen, those of the folds; features that add no direction are left out.
-    pub(super) fn new(select: &Select, moments: &Moments, folds: Option<&Folds>) -> Result<Self> {
+    pub(super) fn new(
+        select: &Select,
+        moments: &Moments,
+        folds: Option<&Folds>,
+        control: &Control<'_>,
+    ) -> Result<Self> {
         let (rows, p) = (moments.rows(), moments.n_features());
         if rows < 2 {
             return Err(if rows == 0 { Error::NoRows } else { Error::TooFewRows { rows, needed: 2 } });
@@ -38,10 +44,11 @@ impl Complete {
         match others.len() {
             0 => Err(Error::Constant),
             // All there are, or all multiples of one: the rows lie on a line, which needs no choice of features.
-            n if n == p || n == 1 => Self::of_features(select, moments, folds, None),
+            n if n == p || n == 1 => Self::of_features(select, moments, folds, None, control),
             _ => {
                 let folds = folds.map(|folds| folds.of_features(&others));
-                Self::of_features(select, &moments.of_features(&others), folds.as_ref(), Some((p, redundant)))
+                let moments = moments.of_features(&others);
+                Self::of_features(select, &moments, folds.as_ref(), Some((p, redundant)), control)
             }
         }
     }
@@ -51,6 +58,7 @@ impl Complete {
         moments: &Moments,
         folds: Option<&Folds>,
         redundant: Option<(usize, RedundantFeatures)>,
+        control: &Control<'_>,
     ) -> Result<Self> {
         let (rows, p) = (moments.rows(), moments.n_features());
         let values = Eigenvalues::new(whole_values(moments)?, counted_weight(rows, moments.weight()));
@@ -68,6 +76,7 @@ impl Complete {
                 counted_rows(rows, moments.weight()),
                 select.samples.unwrap_or(parallel::samples(p)),
                 select.seed,
+                control,
             )?,
             evidence: minka::log_evidences(values.values(), p, values.rows()),
             values,

@@ -173,7 +173,7 @@ impl Select {
         self.check(p)?;
         check_features(p)?;
         let folds = gather_stream(stream, || Folds::empty(p, self.row_folds(), self.seed), control)?;
-        let complete = Complete::new(self, &folds.all()?, Some(&folds))?;
+        let complete = Complete::new(self, &folds.all()?, Some(&folds), control)?;
         Ok(complete.selection(self, Err(Absent::new(cells::METHOD, "the rows pass only once"))))
     }
 
@@ -182,9 +182,17 @@ impl Select {
     /// # Errors
     /// As [`run`](Self::run).
     pub fn run_moments(&self, moments: &Moments) -> Result<Selection> {
+        self.run_moments_with(moments, &Control::new())
+    }
+
+    /// The same under the eyes of a caller.
+    ///
+    /// # Errors
+    /// As [`run_moments`](Self::run_moments), and [`Error::Interrupted`].
+    pub fn run_moments_with(&self, moments: &Moments, control: &Control<'_>) -> Result<Selection> {
         self.check(moments.n_features())?;
         check_features(moments.n_features())?;
-        let complete = Complete::new(self, moments, None)?;
+        let complete = Complete::new(self, moments, None, control)?;
         Ok(complete.selection(self, Err(Absent::new(cells::METHOD, "moments hold no cells"))))
     }
 
@@ -225,7 +233,7 @@ impl Select {
     }
 
     fn complete(&self, folds: &Folds, source: &dyn RowSource, control: &Control<'_>) -> Result<Selection> {
-        let complete = Complete::new(self, &folds.all()?, Some(folds))?;
+        let complete = Complete::new(self, &folds.all()?, Some(folds), control)?;
         if !self.cells {
             let reason = "not asked for: it takes a fit for each number of components and part of the cells";
             return Ok(complete.selection(self, Err(Absent::new(cells::METHOD, reason))));

@@ -5,19 +5,21 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{ChiSquared, Distribution, StandardNormal};
 use rayon::prelude::*;
 
+use crate::control::Control;
 use crate::error::Result;
 use crate::linalg::{Mat, MatRef, lower_crossproduct, symmetric_eigenvalues};
 
 /// Share of the samples of noise that a component must exceed \[Gl95\].
 const QUANTILE: f64 = 0.95;
 
-/// Samples of noise of up to 100 features, and the fewest of more: one in twenty is what the quantile asks for.
+/// Samples of noise of up to 100 features, and the fewest of more: one in twenty is what the quantile asks
+/// for.
 const SAMPLES: (f64, f64) = (50.0, 20.0);
 
 /// How many samples of noise do.
 ///
-/// Between samples the largest eigenvalue varies as $p^{-2/3}$ of the width of the spectrum \[Jo01\], so $p^{-4/3}$ times as many tell its quantile
-/// as well.
+/// Between samples the largest eigenvalue varies as $p^{-2/3}$ of the width of the spectrum \[Jo01\], so
+/// $p^{-4/3}$ times as many tell its quantile as well.
 pub(super) fn samples(p: usize) -> usize {
     let (most, fewest) = SAMPLES;
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most 50")]
@@ -25,14 +27,23 @@ pub(super) fn samples(p: usize) -> usize {
     samples
 }
 
-/// The eigenvalues of correlations (descending) that samples of n rows of uncorrelated normal features exceed in one of twenty cases.
+/// The eigenvalues of correlations (descending) that samples of n rows of uncorrelated normal features exceed
+/// in one of twenty cases.
 ///
-/// No rows are drawn: the scatter of n normal rows is LLᵀ with independent entries, χ on the diagonal and normal below
-/// (Bartlett's decomposition of the Wishart distribution \[Ba33\]).
-pub(super) fn thresholds(p: usize, rows: usize, samples: usize, seed: u64) -> Result<Vec<f64>> {
-    let spectra: Result<Vec<Vec<f64>>> =
-        (0..samples).into_par_iter().map(|k| noise_spectrum(p, rows, seed, k as u64)).collect();
-    let spectra = spectra?;
+/// No rows are drawn: the scatter of n normal rows is LLᵀ with independent entries, χ on the diagonal and
+/// normal below (Bartlett's decomposition of the Wishart distribution \[Ba33\]).
+pub(super) fn thresholds(
+    p: usize,
+    rows: usize,
+    samples: usize,
+    seed: u64,
+    control: &Control<'_>,
+) -> Result<Vec<f64>> {
+    let spectrum = |k: usize| {
+        control.check()?;
+        noise_spectrum(p, rows, seed, k as u64)
+    };
+    let spectra: Vec<Vec<f64>> = (0..samples).into_par_iter().map(spectrum).collect::<Result<_>>()?;
     Ok((0..p).map(|j| quantile(spectra.iter().map(|s| s[j]).collect())).collect())
 }
 
@@ -41,7 +52,8 @@ pub(super) fn dimension(eigenvalues: &[f64], thresholds: &[f64]) -> usize {
     eigenvalues.iter().zip(thresholds).take_while(|(value, threshold)| value > threshold).count()
 }
 
-/// The correlations of a covariance (p × p), as much of it as is given; features without variance have none with others.
+/// The correlations of a covariance (p × p), as much of it as is given; features without variance have none
+/// with others.
 pub(super) fn correlations(covariance: MatRef<'_, f64>) -> Mat<f64> {
     let roots: Vec<f64> = (0..covariance.nrows()).map(|j| covariance[(j, j)].sqrt()).collect();
     let entry = |i: usize, j: usize| match roots[i] > 0.0 && roots[j] > 0.0 {
@@ -88,7 +100,8 @@ mod tests {
     use super::*;
     use crate::linalg::product;
 
-    /// Drawn scatters have the mean of the distribution, (n − 1) I, and the largest eigenvalue of noise lies where theory has it.
+    /// Drawn scatters have the mean of the distribution, (n − 1) I, and the largest eigenvalue of noise lies
+    /// where theory has it.
     #[test]
     fn noise_is_noise() {
         let (p, rows) = (6, 40);
@@ -105,7 +118,7 @@ mod tests {
                 assert!((mean[(i, j)] / 4000.0 - expected).abs() < 0.6, "{i} {j}");
             }
         }
-        let spectrum = thresholds(100, 1000, 20, 1).unwrap();
+        let spectrum = thresholds(100, 1000, 20, 1, &Control::new()).unwrap();
         let edge = (1.0 + (100.0f64 / 999.0).sqrt()).powi(2);
         assert!((spectrum[0] - edge).abs() < 0.1 && spectrum.windows(2).all(|w| w[0] >= w[1]));
     }
@@ -118,7 +131,7 @@ mod tests {
 
     #[test]
     fn fewer_rows_than_features_leave_zeros() {
-        let spectrum = thresholds(20, 8, 10, 0).unwrap();
+        let spectrum = thresholds(20, 8, 10, 0, &Control::new()).unwrap();
         assert!(spectrum[6] > 0.1 && spectrum[7].abs() < 1e-12);
     }
 }

@@ -7,9 +7,12 @@ use crate::common::*;
 use covary::algorithm::Stop;
 use covary::data::{Chunk, RowSource, RowStream};
 use covary::error::{Cell, Result};
+use covary::estimator::{FactorSolver, standard_errors_with, turned_with};
 use covary::evidence::{Moments, gather, gather_stream};
 use covary::linalg::Mat;
-use covary::{Control, Error, ErrorClass, Event, Ppca, Solver};
+use covary::rotate::{Method, Rotate};
+use covary::select::Select;
+use covary::{BayesianPca, Control, Error, ErrorClass, Event, FactorAnalysis, Ppca, Solver};
 
 const ALL: [Solver; 5] = [Solver::Eigen, Solver::Svd, Solver::Dual, Solver::Krylov, Solver::Auto];
 
@@ -255,4 +258,121 @@ fn one_control_can_watch_two_passes() {
         gather(&table(&x) as &dyn RowSource, || Moments::empty(2), &control).unwrap();
         assert_eq!(last.load(Ordering::Relaxed), 5000, "each pass counts from 0");
     }
+}
+
+/// Three factors and noise.
+fn with_factors(n: usize, p: usize) -> Mat<f64> {
+    let mut rng = Rng(7);
+    let (z, noise) = (normal_matrix(n, 3, &mut rng), normal_matrix(n, p, &mut rng));
+    let w = Mat::from_fn(3, p, |k, j| if j % 3 == k { 1.0 } else { 0.3 * ((k + 2 * j) as f64).sin() });
+    z * w + noise * 0.8
+}
+
+fn moments_of(x: &Mat<f64>) -> Moments {
+    gather(&table(x) as &dyn RowSource, || Moments::empty(x.ncols()), &Control::new()).unwrap()
+}
+
+/// Sets the flag after some time, from a thread of its own.
+fn set_later(flag: &AtomicBool, then: impl FnOnce()) {
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(30));
+            flag.store(true, Ordering::Relaxed);
+        });
+        then();
+    });
+}
+
+#[test]
+fn a_rotation_can_be_stopped() {
+    let a = normal_matrix(60, 8, &mut Rng(6));
+    for method in [Method::Varimax, Method::geomin(), Method::promax()] {
+        let flag = AtomicBool::new(false);
+        let control = Control::new().cancel(&flag);
+        // Minutes of work, if nobody stopped it.
+        let rotate = Rotate::new(method).starts(1_000_000);
+        set_later(&flag, || {
+            assert!(matches!(rotate.run_with(a.as_ref(), &control), Err(Error::Interrupted)));
+        });
+        assert!(matches!(rotate.run_with(a.as_ref(), &control), Err(Error::Interrupted)));
+    }
+}
+
+/// Standard errors, parallel analysis and fits of moments look at the flag too.
+#[test]
+fn work_on_matrices_can_be_stopped() {
+    let moments = moments_of(&with_factors(300, 40));
+    let fit = FactorAnalysis::new(2).rotation(Rotate::new(Method::Varimax)).fit_moments(&moments).unwrap();
+    let flag = AtomicBool::new(false);
+    let control = Control::new().cancel(&flag);
+    let select = Select::new().samples(10_000_000);
+    set_later(&flag, || {
+        assert!(matches!(select.run_moments_with(&moments, &control), Err(Error::Interrupted)));
+    });
+    let interrupted = |error: Error| assert!(matches!(error, Error::Interrupted), "{error}");
+    interrupted(select.run_moments_with(&moments, &control).map(|_| ()).unwrap_err());
+    interrupted(standard_errors_with(&fit.model, &fit.report, &control).map(|_| ()).unwrap_err());
+    interrupted(turned_with(fit.model, &Rotate::new(Method::Varimax), &control).map(|_| ()).unwrap_err());
+    interrupted(Ppca::new(2).fit_moments_with(&moments, &control).map(|_| ()).unwrap_err());
+    interrupted(BayesianPca::new(2).fit_moments_with(&moments, &control).map(|_| ()).unwrap_err());
+    for solver in [FactorSolver::Newton, FactorSolver::Krylov, FactorSolver::Em] {
+        let fit = FactorAnalysis::new(2).solver(solver).fit_moments_with(&moments, &control);
+        interrupted(fit.map(|_| ()).unwrap_err());
+    }
+}
+
+/// What factor analysis has found after some iterations is usable, by each of its methods.
+#[test]
+fn factors_interrupted_after_an_iteration_are_usable() {
+    let x = with_factors(300, 40);
+    for solver in [FactorSolver::Newton, FactorSolver::Krylov, FactorSolver::Em] {
+        for stop_after in [1, 2] {
+            let flag = AtomicBool::new(false);
+            let observer = |event: Event| {
+                if matches!(event, Event::Iteration { number, .. } if number == stop_after) {
+                    flag.store(true, Ordering::Relaxed);
+                }
+            };
+            let control = Control::new().observer(&observer).cancel(&flag);
+            let fit = FactorAnalysis::new(3).solver(solver).fit_with(&x, &control).unwrap();
+            assert_eq!((fit.report.stop, fit.report.trace.len()), (Stop::Interrupted, stop_after));
+            assert!(fit.model.gaussian().log_density(&x).unwrap().iter().all(|d| d.is_finite()));
+        }
+    }
+}
+
+/// Stopped between the search and its rotation: the factors as they were found.
+#[test]
+fn factors_interrupted_before_their_rotation_are_usable() {
+    let x = with_factors(300, 12);
+    let plain = FactorAnalysis::new(3).fit(&x).unwrap();
+    let flag = AtomicBool::new(false);
+    let observer = |event: Event| {
+        if matches!(event, Event::Iteration { number, .. } if number == plain.report.trace.len()) {
+            flag.store(true, Ordering::Relaxed);
+        }
+    };
+    let control = Control::new().observer(&observer).cancel(&flag);
+    let rotated = FactorAnalysis::new(3).rotation(Rotate::new(Method::geomin()));
+    let fit = rotated.fit_with(&x, &control).unwrap();
+    assert_eq!((fit.report.stop, fit.report.rotation), (Stop::Interrupted, None));
+    assert_eq!(fit.model.pattern(), plain.model.pattern());
+}
+
+/// Limits count iterations, whichever method makes them, and those that make no sense are refused.
+#[test]
+fn limits_count_iterations() {
+    let x = with_factors(300, 40);
+    let moments = moments_of(&x);
+    for solver in [FactorSolver::Newton, FactorSolver::Krylov, FactorSolver::Em] {
+        let request = FactorAnalysis::new(3).solver(solver).starts(1).max_iterations(2);
+        for fit in [request.fit(&x).unwrap(), request.fit_moments(&moments).unwrap()] {
+            assert_eq!((fit.report.stop, fit.report.trace.len()), (Stop::IterationLimit, 2), "{solver:?}");
+        }
+    }
+    for refused in [FactorAnalysis::new(1).max_iterations(0), FactorAnalysis::new(1).tolerance(f64::NAN)] {
+        assert!(matches!(refused.fit(&x), Err(Error::Parameter { .. })));
+    }
+    let none = Rotate::new(Method::Varimax).max_iterations(0);
+    assert!(matches!(none.run(x.as_ref()), Err(Error::Parameter { .. })));
 }

@@ -167,6 +167,7 @@ impl BayesianPca {
     /// As [`fit_moments`](Self::fit_moments), and [`Error::Interrupted`].
     pub fn fit_moments_with(&self, moments: &Moments, control: &Control<'_>) -> Result<Fit<Predictive>> {
         self.check()?;
+        control.check()?;
         let (plan, spectrum) = self.options.solve_moments_alone(moments)?;
         let solved = Solved::new(plan, spectrum);
         with_threads(self.options.run.threads, || self.complete(solved, Known::Moments(moments), control))
@@ -227,7 +228,7 @@ impl BayesianPca {
             return Ok(0);
         }
         let values = whole_values(moments)?;
-        let found = relevance::Rows {
+        let found = relevance::SampleSpectrum {
             values: &values[..p.min(rows - 1)],
             left: 0.0,
             n: moments.weight(),
@@ -249,7 +250,7 @@ impl BayesianPca {
             let (name, value) = ("the total weight of the rows", n.to_string());
             return Err(Error::Parameter { name, value, allowed: "above 1: it counts rows" });
         }
-        let rows = relevance::Rows {
+        let rows = relevance::SampleSpectrum {
             values: &spectrum.eigenvalues()[..allowed],
             left: spectrum.distortion(),
             n,
@@ -399,7 +400,7 @@ impl BayesianPca {
             return start.clone();
         }
         let values: Vec<f64> = Prior::lengths(start).iter().map(|l| l + start.noise()).collect();
-        let found = relevance::Rows {
+        let found = relevance::SampleSpectrum {
             values: &values,
             left: (p - q) as f64 * start.noise(),
             n,

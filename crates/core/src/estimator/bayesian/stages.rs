@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::algorithm::em::{Bayes, Em, Optimum};
+use crate::algorithm::em::{Em, Optimum};
 use crate::algorithm::prior::Prior;
-use crate::algorithm::{Journey, Stop, drive};
+use crate::algorithm::{Journey, Limits, Passes, Stop, drive};
 use crate::control::Control;
 use crate::data::RowSource;
 use crate::error::Result;
@@ -78,9 +78,10 @@ impl Stages<'_> {
 
     /// To the optimum near the start, with the components that are not driven out on the way.
     fn run(&mut self, mut start: LatentParameters, tolerance: f64) -> Result<(Optimum, Journey)> {
+        let limits = Limits { tolerance, iterations: self.max_iterations };
         loop {
-            let stage = Bayes(Em::under(self.prior, start, tolerance, self.floor));
-            let (found, journey) = drive(stage, self.given.source, self.max_iterations, self.control)?;
+            let stage = Passes::over(self.given.source, Em::under(self.prior, start, self.floor));
+            let (found, journey) = drive(stage, limits, self.control)?;
             self.passes += if self.given.stand_in { 0 } else { journey.passes };
             match &found.survivors {
                 Some(kept) if journey.stop == Stop::Converged && !found.noiseless => {

@@ -37,7 +37,7 @@ impl FactorAnalysis {
             return Ok((Yardstick::Nothing, 0));
         }
         let ppca =
-            Ppca::new(p - 1).solver(Solver::Em).max_iterations(self.run.iterations()).tolerance(self.until());
+            Ppca::new(p - 1).solver(Solver::Em).max_iterations(self.run.iterations()).tolerance(self.limits().tolerance);
         let fit = ppca.fit_with(source, control)?;
         let covariance = fit.model.covariance();
         let scaled = |i: usize, j: usize| covariance[(i, j)] / deviations[i] / deviations[j];

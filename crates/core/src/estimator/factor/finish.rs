@@ -5,9 +5,11 @@ use std::time::Instant;
 use super::FactorAnalysis;
 use super::assess::Yardstick;
 use super::starts::Tries;
+use crate::algorithm::Stop;
 use crate::assess::FactorModel;
+use crate::control::Control;
 use crate::error::{Error, Result};
-use crate::estimator::{Details, FactorReport, Fit, Holes, Plan, Report, turned};
+use crate::estimator::{Details, FactorReport, Fit, Holes, Plan, Report, turned_with};
 use crate::linalg::Mat;
 use crate::model::{Factors, LinearGaussian, Noise};
 
@@ -25,7 +27,13 @@ pub(super) struct Solved {
 }
 
 impl FactorAnalysis {
-    pub(super) fn finish(&self, solved: Solved, started: Instant) -> Result<Fit<Factors>> {
+    /// When the caller stops it during the rotation, the factors stay as they were found.
+    pub(super) fn finish(
+        &self,
+        solved: Solved,
+        started: Instant,
+        control: &Control<'_>,
+    ) -> Result<Fit<Factors>> {
         let (of_correlations, log_likelihood) = solved.log_likelihoods();
         let assessment = solved.assessment(log_likelihood)?;
         let Solved { plan, tries, mean, deviations: d, seen: (rows, weight), passes, holes, .. } = solved;
@@ -35,11 +43,13 @@ impl FactorAnalysis {
         let noise = (0..p).map(|j| best.uniquenesses[j] * d[j] * d[j]).collect();
         let mean = (0..p).map(|j| mean[j] + best.mean[j] * d[j]).collect();
         let model = LinearGaussian::new(mean, loadings, Noise::Diagonal(noise)).map_err(|_| Error::Scale)?;
-        let (model, rotation) = match &self.rotation {
-            Some(rotate) => {
-                turned(Factors::new(model), rotate).map(|(model, report)| (model, Some(report)))?
-            }
-            None => (Factors::new(model), None),
+        let unrotated = Factors::new(model);
+        let (model, rotation, stop) = match &self.rotation {
+            Some(rotate) => match turned_with(unrotated.clone(), rotate, control) {
+                Err(Error::Interrupted) => (unrotated, None, Stop::Interrupted),
+                other => other.map(|(model, report)| (model, Some(report), best.stop))?,
+            },
+            None => (unrotated, None, best.stop),
         };
         let factor = FactorReport {
             discrepancy: best.discrepancy,
@@ -68,7 +78,7 @@ impl FactorAnalysis {
             rotation,
             scaled: None,
             choice: None,
-            stop: best.stop,
+            stop,
             passes,
             trace: best.trace,
             seconds: started.elapsed().as_secs_f64(),

@@ -5,7 +5,7 @@ use super::plan::{FactorProblem, choose_factor};
 use super::solve::deviations;
 use super::starts::{LOWER, SAME_OPTIMUM, Tries};
 use super::{FactorAnalysis, FactorSolver};
-use crate::algorithm::{Components, FoundFactors, Journey, Search, Start, Stop, drive, em, start};
+use crate::algorithm::{Components, FoundFactors, Journey, Passes, Search, Start, Stop, drive, em, start};
 use crate::control::Control;
 use crate::data::RowSource;
 use crate::error::Result;
@@ -114,8 +114,8 @@ impl FactorAnalysis {
         let least: Vec<f64> = seen.deviations.iter().map(|d| lower * d * d).collect();
         let mut found = Vec::with_capacity(starts.len());
         for start in starts {
-            let em = em::Em::bounded(start, self.until(), &least);
-            let (optimum, journey) = drive(em, source, self.run.iterations(), control)?;
+            let em = Passes::over(source, em::Em::bounded(start, &least));
+            let (optimum, journey) = drive(em, self.limits(), control)?;
             passes += journey.passes;
             let stopped = journey.stop == Stop::Interrupted;
             found.push(seen.found(&optimum, journey, lower)?);

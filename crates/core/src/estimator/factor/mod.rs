@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::family::no_warm_start;
 use super::run::run_options;
 use super::{Chooser, Family, Fit, Run, explained, with_threads};
-use crate::algorithm::{Components, Search};
+use crate::algorithm::{Components, Limits, Search};
 use crate::control::Control;
 use crate::data::{RowSource, Rows};
 use crate::error::{Error, Result};
@@ -26,7 +26,7 @@ use crate::rotate::Rotate;
 use finish::Solved;
 use plan::{FactorProblem, choose_factor};
 
-pub use standard_errors::standard_errors;
+pub use standard_errors::{standard_errors, standard_errors_with};
 
 /// Norm of the gradient, or nats per row, at which a fit ends.
 const TOLERANCE: f64 = 1e-8;
@@ -172,7 +172,7 @@ impl FactorAnalysis {
         let problem = FactorProblem::of_moments(moments.n_features(), factors);
         let plan = choose_factor(self.solver, &problem)?.plan;
         let solved = with_threads(self.run.threads, || self.solve_moments(plan, moments, control))?;
-        self.finish(Solved { passes: 0, ..solved }, started)
+        self.finish(Solved { passes: 0, ..solved }, started, control)
     }
 
     fn fit_source(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Fit<Factors>> {
@@ -196,7 +196,7 @@ impl FactorAnalysis {
         let choice = choose_factor(self.solver, &problem)?;
         choice.plan.check_memory()?;
         let solved = self.solve_any(choice, source, control).map_err(|e| explained(e, source, control))?;
-        self.finish(solved, started)
+        self.finish(solved, started, control)
     }
 
     /// The number of factors, when it was given.
@@ -234,17 +234,12 @@ impl FactorAnalysis {
         }
     }
 
-    fn until(&self) -> f64 {
-        self.run.tolerance.unwrap_or(TOLERANCE)
+    fn limits(&self) -> Limits {
+        Limits { tolerance: self.run.tolerance.unwrap_or(TOLERANCE), iterations: self.run.iterations() }
     }
 
     fn search(&self, lower: f64) -> Search {
-        Search {
-            factors: self.factors(),
-            lower,
-            tolerance: self.until(),
-            max_iterations: self.run.iterations(),
-        }
+        Search { factors: self.factors(), lower, limits: self.limits() }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Standard errors of fitted factors, however they were turned.
 
-use crate::assess::{FactorModel, Identification, Precision, Rotation, standard_errors as unrotated};
+use crate::assess::{FactorModel, Identification, Precision, Rotation, standard_errors_with as unrotated};
+use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::estimator::{Report, RotationReport};
 use crate::model::{Factors, Noise};
@@ -27,6 +28,14 @@ use crate::rotate::Method;
 /// For a fit with holes, whose information depends on which cells are missing; for equal noise; after a turn towards a target, which a
 /// report does not keep; and where the information is singular.
 pub fn standard_errors(model: &Factors, report: &Report) -> Result<Precision> {
+    standard_errors_with(model, report, &Control::new())
+}
+
+/// The same under the eyes of a caller.
+///
+/// # Errors
+/// As [`standard_errors`], and [`Error::Interrupted`].
+pub fn standard_errors_with(model: &Factors, report: &Report, control: &Control<'_>) -> Result<Precision> {
     let Noise::Diagonal(noise) = model.gaussian().noise() else { return Err(none_for("equal noise")) };
     if report.holes.is_some() {
         return Err(none_for("a fit with holes"));
@@ -35,12 +44,13 @@ pub fn standard_errors(model: &Factors, report: &Report) -> Result<Precision> {
     let (pattern, correlation) = (model.pattern(), model.correlation());
     let turned = model.turn().is_some().then(|| correlation.as_ref());
     let numbers = FactorModel::new(pattern.as_ref(), turned, noise)?;
+    let rows = report.counted_weight();
     match &report.rotation {
-        None => unrotated(&numbers, report.counted_weight(), Identification::Canonical, &factor.heywood),
+        None => unrotated(&numbers, rows, Identification::Canonical, &factor.heywood, control),
         Some(rotation) => {
             let method = rotation.method()?;
             let rotation = Rotation { method: &method, kaiser: rotation.kaiser, standardised: true };
-            rotation.standard_errors(&numbers, report.counted_weight(), &factor.heywood)
+            rotation.standard_errors_with(&numbers, rows, &factor.heywood, control)
         }
     }
 }

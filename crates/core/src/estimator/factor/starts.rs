@@ -1,8 +1,8 @@
 //! Which start and which bound: searches end at different optima, and a bound can be in the way.
 
 use super::FactorAnalysis;
-use crate::algorithm::{FoundFactors, Search, Start, Stop, newton_factor};
-use crate::error::Result;
+use crate::algorithm::{FoundFactors, Search, Start, Stop, newton_factor, optimise};
+use crate::error::{Error, Result};
 use crate::estimator::Solver;
 use crate::linalg::MatRef;
 
@@ -12,7 +12,8 @@ pub(super) const LOWER: (f64, f64) = (0.005, 5e-9);
 pub(super) const SAME_OPTIMUM: f64 = 1e-6;
 
 impl FactorAnalysis {
-    /// The best of some starts: the number asked for, or one, and `doubtful` in all where it ends at a bound or does not converge.
+    /// The best of some starts: the number asked for, or one, and `doubtful` in all where it ends at a bound
+    /// or does not converge. A caller who stops a later start gets the best of those before it.
     pub(super) fn best_of(
         &self,
         lower: f64,
@@ -20,14 +21,18 @@ impl FactorAnalysis {
         mut run: impl FnMut(&Search, &Start) -> Result<FoundFactors>,
     ) -> Result<Tries> {
         let (first, lower) = self.within_bound(lower, &mut run)?;
-        let doubt = !first.heywood.is_empty() || first.stop == Stop::IterationLimit;
+        let unfinished = matches!(first.stop, Stop::IterationLimit | Stop::Stalled);
+        let doubt = !first.heywood.is_empty() || unfinished;
         let starts = self.starts.unwrap_or(if doubt { doubtful } else { 1 });
         let mut all = vec![first];
         for k in 1..starts {
             if all.iter().any(|found| found.stop == Stop::Interrupted) {
                 break;
             }
-            all.push(run(&self.search(lower), &Start::Random(self.run.seed.wrapping_add(k as u64)))?);
+            match run(&self.search(lower), &Start::Random(self.run.seed.wrapping_add(k as u64))) {
+                Err(Error::Interrupted) => break,
+                found => all.push(found?),
+            }
         }
         Ok(Tries::new(all, lower))
     }
@@ -37,8 +42,8 @@ impl FactorAnalysis {
         self.lower.unwrap_or(LOWER.0)
     }
 
-    /// The bound to begin with: below the default where the other features predict more than q features so well that those would end
-    /// there, which saves Newton's method the way.
+    /// The bound to begin with: below the default where the other features predict more than q features so
+    /// well that those would end there, which saves Newton's method the way.
     pub(super) fn first_bound(&self, solver: Solver, r: MatRef<'_, f64>) -> Result<f64> {
         let mut lower = self.usual_bound();
         if self.lower.is_some() || solver != Solver::Newton {
@@ -63,10 +68,17 @@ impl FactorAnalysis {
             && found.stop == Stop::Converged
             && lower > LOWER.1
         {
-            lower = (lower / 100.0).max(LOWER.1);
-            let next = run(&self.search(lower), &Start::At(found.uniquenesses.clone()))?;
+            let lowered = (lower / 100.0).max(LOWER.1);
+            let next = match run(&self.search(lowered), &Start::At(found.uniquenesses.clone())) {
+                Err(Error::Interrupted) => {
+                    found.stop = Stop::Interrupted;
+                    break;
+                }
+                next => next?,
+            };
             let trace = [found.trace, next.trace.clone()].concat();
             found = FoundFactors { trace, ..next };
+            lower = lowered;
         }
         Ok((found, lower))
     }
@@ -84,11 +96,10 @@ impl Tries {
     pub(super) fn new(mut all: Vec<FoundFactors>, lower: f64) -> Self {
         let starts = all.len();
         all.sort_by(|a, b| a.value.total_cmp(&b.value));
-        let lowest = all[0].value;
-        let agreeing = all.iter().filter(|found| found.value - lowest <= SAME_OPTIMUM).count();
-        // Among equals, the first that has converged.
-        let converged = all[..agreeing].iter().position(|found| found.stop == Stop::Converged);
-        let best = all.swap_remove(converged.unwrap_or(0));
+        let same = |value: f64, lowest: f64| value - lowest <= SAME_OPTIMUM;
+        let agreeing = all.iter().filter(|found| same(found.value, all[0].value)).count();
+        let converged = |found: &FoundFactors| found.stop == Stop::Converged;
+        let best = all.swap_remove(optimise::best(&all, |found| found.value, same, converged).unwrap_or(0));
         Self { best, lower, starts, agreeing }
     }
 }

@@ -1,8 +1,9 @@
-//! Anderson acceleration of a fixed-point iteration: the next point from a few past ones instead of the last alone.
+//! Anderson acceleration of a fixed-point iteration: the next point from a few past ones instead of the last
+//! alone.
 //!
-//! Near the fixed point x ↦ g(x) is linear, and the combination of past points whose residuals g − x cancel best is as
-//! good as a Krylov method on that linear map \[WN11\]. Whoever uses it must check that the point is better: see
-//! \[HV19\] for the combination with EM.
+//! Near the fixed point x ↦ g(x) is linear, and the combination of past points whose residuals g − x cancel
+//! best is as good as a Krylov method on that linear map \[WN11\]. Whoever uses it must check that the point
+//! is better: see \[HV19\] for the combination with EM.
 
 use std::collections::VecDeque;
 

@@ -1,27 +1,27 @@
-//! Units in which rotations work: rows of length 1 (Kaiser), or all rows by one power of two.
+//! Scales in which rotations work: rows of length 1 (Kaiser), or all rows divided by one power of two.
 
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef, power_of_two};
 
-/// What loadings are divided by.
+/// What the rows of loadings are divided by.
 #[derive(Debug, Clone)]
-pub(super) struct Units {
+pub(super) struct Normalisation {
     /// One for each row (p).
-    pub(super) rows: Vec<f64>,
-    /// The unit of them all; 1 when rows differ.
-    pub(super) whole: f64,
+    pub(super) divisors: Vec<f64>,
+    /// The divisor that all rows share; 1 when they differ.
+    pub(super) common: f64,
 }
 
-impl Units {
+impl Normalisation {
     /// The lengths of the rows \[K58\]: features of small communality count as much as others.
     ///
     /// # Errors
     /// When a row is zero.
     pub(super) fn kaiser(a: MatRef<'_, f64>) -> Result<Self> {
-        let rows: Vec<f64> = (0..a.nrows()).map(|i| length(a.subrows(i, 1))).collect();
-        match rows.iter().position(|r| *r == 0.0) {
+        let divisors: Vec<f64> = (0..a.nrows()).map(|i| length(a.subrows(i, 1))).collect();
+        match divisors.iter().position(|r| *r == 0.0) {
             Some(i) => Err(Error::ZeroLoadings { feature: (i, None) }),
-            None => Ok(Self { rows, whole: 1.0 }),
+            None => Ok(Self { divisors, common: 1.0 }),
         }
     }
 
@@ -30,14 +30,14 @@ impl Units {
         Self::equal(a.nrows(), power_of_two(length(a) / (a.nrows() as f64).sqrt()))
     }
 
-    /// The same unit for all rows.
-    pub(super) fn equal(p: usize, unit: f64) -> Self {
-        Self { rows: vec![unit; p], whole: unit }
+    /// The same divisor for all rows.
+    pub(super) fn equal(p: usize, divisor: f64) -> Self {
+        Self { divisors: vec![divisor; p], common: divisor }
     }
 
-    /// A matrix (p × q) in these units.
-    pub(super) fn of(&self, a: MatRef<'_, f64>) -> Mat<f64> {
-        Mat::from_fn(a.nrows(), a.ncols(), |i, j| a[(i, j)] / self.rows[i])
+    /// A matrix (p × q), each row divided.
+    pub(super) fn apply(&self, a: MatRef<'_, f64>) -> Mat<f64> {
+        Mat::from_fn(a.nrows(), a.ncols(), |i, j| a[(i, j)] / self.divisors[i])
     }
 }
 

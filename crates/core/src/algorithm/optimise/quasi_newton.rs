@@ -1,10 +1,12 @@
-//! Where to go from here, by what gradients at past points say about the curvature: limited-memory BFGS \[LN89\].
+//! Where to go from here, by what gradients at past points say about the curvature: limited-memory BFGS
+//! \[LN89\].
 
 use std::collections::VecDeque;
 
 /// Past steps that are remembered.
 const DEPTH: usize = 12;
-/// Least curvature of a step, relative to its length and the gradient's change: less is rounding or not concave.
+/// Least curvature of a step, relative to its length and the gradient's change: less is rounding or not
+/// concave.
 const LEAST_CURVATURE: f64 = 1e-10;
 
 /// How much longer a step is made along which the slope grows.
@@ -12,7 +14,7 @@ const STRETCH: f64 = 2.0;
 
 /// Past steps with the change of the gradient along them, for a function to be maximised.
 #[derive(Debug, Clone, Default)]
-pub(super) struct QuasiNewton {
+pub(crate) struct QuasiNewton {
     last: Option<(Vec<f64>, Vec<f64>)>, // point and gradient
     past: VecDeque<Pair>,
     stretches: bool,
@@ -27,19 +29,19 @@ struct Pair {
 }
 
 impl QuasiNewton {
-    /// One that makes steps longer along which the slope grows: for functions that flatten out far from their maximum, as a likelihood
-    /// does where a noise variance is nearly 0.
-    pub(super) fn stretching() -> Self {
+    /// One that makes steps longer along which the slope grows: for functions that flatten out far from their
+    /// maximum, as a likelihood does where a noise variance is nearly 0.
+    pub(crate) fn stretching() -> Self {
         Self { stretches: true, ..Self::default() }
     }
 
     /// The same without a past.
-    pub(super) fn fresh(&self) -> Self {
+    pub(crate) fn fresh(&self) -> Self {
         Self { stretches: self.stretches, ..Self::default() }
     }
 
     /// Remembers a point with its gradient.
-    pub(super) fn observe(&mut self, point: &[f64], gradient: &[f64]) {
+    pub(crate) fn observe(&mut self, point: &[f64], gradient: &[f64]) {
         if let Some((from, before)) = self.last.replace((point.to_vec(), gradient.to_vec())) {
             self.remember(difference(point, &from), difference(&before, gradient));
         }
@@ -47,9 +49,10 @@ impl QuasiNewton {
 
     /// Where to go from the last point; `None` when the past says nothing yet.
     ///
-    /// Where the slope has grown along the last step there is no maximum to aim at: if it may, the step is made again, twice as long.
-    /// `precondition` divides by a guess of the second derivatives, which the past corrects.
-    pub(super) fn propose(&self, precondition: impl Fn(&[f64]) -> Vec<f64>) -> Option<Vec<f64>> {
+    /// Where the slope has grown along the last step there is no maximum to aim at: if it may, the step is
+    /// made again, twice as long. `precondition` divides by a guess of the second derivatives, which the past
+    /// corrects.
+    pub(crate) fn propose(&self, precondition: impl Fn(&[f64]) -> Vec<f64>) -> Option<Vec<f64>> {
         let (point, gradient) = self.last.as_ref()?;
         if let Some(step) = &self.rising {
             return Some(point.iter().zip(step).map(|(x, d)| x + STRETCH * d).collect());
