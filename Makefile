@@ -10,7 +10,8 @@ help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 demo: ## the tour: real data, from a file to generated digits
-	cargo run --release --quiet -p covary-cli -- demo
+	cargo build --workspace --all-features --bin covary # the build that the tests use, not the one that is installed
+	target/debug/covary demo
 
 test: lint ## formatting, lints, all tests, examples in the docs, docs without warnings, the Python package
 	cargo test --workspace --all-features
@@ -28,8 +29,7 @@ docs: ## the library's documentation, in target/doc
 	RUSTDOCFLAGS="$(RUSTDOC_FLAGS)" cargo doc --workspace --no-deps --all-features
 
 python: $(VENV)/ready ## the Python package, imported from python/ with the library that cargo builds, and its tests
-	cargo test --workspace --all-features --no-run # the same dependencies, built once, for all tests
-	cargo build --workspace --all-features
+	cargo build --workspace --all-features # shares what cargo test has built: the features are the same
 	cp target/debug/$(LIBRARY) python/covary/_covary.abi3.so
 	$(VENV)/bin/python -m pytest -q
 

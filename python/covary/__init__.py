@@ -1,4 +1,4 @@
-"""Probabilistic PCA and its family: exact, for data with holes, from a laptop to files larger than memory.
+"""PCA, probabilistic PCA, Bayesian PCA and factor analysis for tables with missing values.
 
 >>> import numpy as np
 >>> import covary

@@ -38,14 +38,14 @@ def _found(X, covariance, n_samples, sample_weight):
 
 
 def kmo(X=None, *, covariance=None, sample_weight=None):
-    """Kaiser, Meyer and Olkin's measure of sampling adequacy: near 1 when few factors lie behind many features.
+    """Kaiser, Meyer and Olkin's measure of sampling adequacy: near 1 when few factors suffice.
 
-    The squared correlations as a share of squared correlations and squared partial correlations. Below 0.5 a factor analysis is said to be of
-    no use, above 0.8 the data are said to be good.
+    The squared correlations as a share of squared correlations and squared partial correlations. Below 0.5 a
+    factor analysis is said to be of no use, above 0.8 the data are said to be good.
 
     Parameters
     ----------
-    X : rows without holes, as for `fit`
+    X : rows without missing values, as for `fit`
     covariance : array-like of shape (p, p), optional
         In place of rows: their covariance or correlation matrix.
     sample_weight : array-like of shape (n,), optional
@@ -71,7 +71,7 @@ def bartlett(X=None, *, covariance=None, n_samples=None, sample_weight=None):
 
     Parameters
     ----------
-    X : rows without holes, as for `fit`
+    X : rows without missing values, as for `fit`
     covariance : array-like of shape (p, p), optional
         In place of rows: their covariance or correlation matrix, with `n_samples`.
     n_samples : int, optional
@@ -81,7 +81,8 @@ def bartlett(X=None, *, covariance=None, n_samples=None, sample_weight=None):
     Returns
     -------
     Bartlett
-        A named tuple: `chi2`, `dof`, and `p_value`, the probability of a larger χ² when all correlations are 0.
+        A named tuple: `chi2`, `dof`, and `p_value`, the probability of a larger χ² when all correlations are
+        0.
 
     Examples
     --------
@@ -105,7 +106,7 @@ def smc(X=None, *, covariance=None, sample_weight=None):
 
     Parameters
     ----------
-    X : rows without holes, as for `fit`
+    X : rows without missing values, as for `fit`
     covariance : array-like of shape (p, p), optional
         In place of rows: their covariance or correlation matrix.
     sample_weight : array-like of shape (n,), optional

@@ -1,4 +1,4 @@
-"""What every linear-Gaussian estimator does besides answering: fitting, telling how it went, and scikit-learn's manners."""
+"""What all estimators share besides their questions: fitting, the report, and scikit-learn's conventions."""
 
 import copy
 import os
@@ -63,7 +63,7 @@ class LinearGaussianEstimator(Questions, BaseEstimator):
     n_components_ = learned("n_components", "int: number of components, q.")
     scale_ = learned("scale", "ndarray of shape (p,) or None: what each feature was divided by before the fit.")
 
-    # -- fitting ---------------------------------------------------------------------------------------------------
+    # -- fitting ---------------------------------------------------------------------------------------------
 
     def fit(self, X, y=None, sample_weight=None):
         """Fit the model.
@@ -71,8 +71,8 @@ class LinearGaussianEstimator(Questions, BaseEstimator):
         Parameters
         ----------
         X : array-like, sparse matrix, data frame, Arrow table or :func:`covary.read` of shape (n, p)
-            NaN and masked cells are missing values, infinite cells are an error. C- or Fortran-ordered arrays of
-            float64 or float32 are not copied.
+            NaN and masked cells are missing values, infinite cells are an error. C- or Fortran-ordered arrays
+            of float64 or float32 are not copied.
         y : ignored
         sample_weight : array-like of shape (n,), optional
             How often each row counts.
@@ -94,13 +94,14 @@ class LinearGaussianEstimator(Questions, BaseEstimator):
     def partial_fit(self, X, y=None, sample_weight=None):
         """Take in more rows: exact for complete ones, in any order and split.
 
-        A batch with holes is one step of online EM [CM09]_, which comes near the maximum of the likelihood, nearer when the batches
-        are given several times; ``report_["exact"]`` is then False, and its trace holds the mean log density of each such batch
-        under the model before it. The first of them should have some rows for each feature: it decides where the steps start. For
-        the exact answer, `fit` all rows, from files with :func:`covary.read`.
+        A batch with missing values is one step of online EM [CM09]_, which comes near the maximum of the
+        likelihood, nearer when the batches are given several times; ``report_["exact"]`` is then False, and
+        its trace holds the mean log density of each such batch under the model before it. The first of them
+        should have some rows for each feature: it decides where the steps start. For the exact answer, `fit`
+        all rows, from files with :func:`covary.read`.
 
-        The model of all rows so far is computed when something asks for it. What `fit` has seen before is forgotten, with a
-        warning: a fitted model does not determine the covariance of its rows.
+        The model of all rows so far is computed when something asks for it. What `fit` has seen before is
+        forgotten, with a warning: a fitted model does not determine the covariance of its rows.
 
         Parameters
         ----------
@@ -114,7 +115,8 @@ class LinearGaussianEstimator(Questions, BaseEstimator):
 
         References
         ----------
-        .. [CM09] O. Cappé & E. Moulines (2009). On-line expectation–maximization algorithm for latent data models. J. R. Statist. Soc. B 71.
+        .. [CM09] O. Cappé & E. Moulines (2009). On-line expectation–maximization algorithm for latent data
+           models. J. R. Statist. Soc. B 71.
         """
         evidence = self._evidence_to_extend()
         with features_restored_on_failure(self):
@@ -257,7 +259,7 @@ class LinearGaussianEstimator(Questions, BaseEstimator):
             estimator.feature_names_in_ = np.asarray(model.names, dtype=object)
         return estimator
 
-    # -- how it went -----------------------------------------------------------------------------------------------
+    # -- how it went -----------------------------------------------------------------------------------------
 
     @property
     def report_(self):
@@ -277,8 +279,9 @@ class LinearGaussianEstimator(Questions, BaseEstimator):
 
     @property
     def log_likelihood_(self):
-        """float: total log-likelihood of the rows; infinite when they lie in a plane that the model spans, NaN when it is not
-        known because batches with holes have gone by or the fit was interrupted."""
+        """float: total log-likelihood of the rows; infinite when they lie in a plane that the model spans,
+        NaN when it is not known because batches with missing values have gone by or the fit was
+        interrupted."""
         model = self._fitted()
         return float("nan") if model.log_likelihood is None else model.log_likelihood
 
@@ -306,7 +309,7 @@ class LinearGaussianEstimator(Questions, BaseEstimator):
         """
         self._fitted().save(os.fspath(path), bool(self._whitens()))
 
-    # -- manners ---------------------------------------------------------------------------------------------------
+    # -- manners ---------------------------------------------------------------------------------------------
 
     def _summary(self):
         """What a notebook shows besides."""

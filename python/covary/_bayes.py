@@ -15,27 +15,30 @@ def _table(name, doc):
 class BayesianPCA(LinearGaussianEstimator):
     """Bayesian PCA: probabilistic PCA that finds out how many components the data support.
 
-    Each column of W has a normal prior whose precision α is found from the data: columns that explain nothing but noise are driven
-    out [B99]_. With ``method="vb"`` W and μ have a distribution, and what is not known of them is part of every answer: log densities,
-    p-values and the deviations of filled cells. That is why it does not overfit where rows or observed cells are few, and why ratings
-    of which most are missing are predicted well [IR10]_. The means of the features have a prior too, found from the data: as far as they are
-    alike, or lie along the components, those of features with few cells are told by the others. Complete rows are solved from their
-    spectrum [NSBT13]_ and moments; rows with holes (NaN) in passes, from the cells that are there.
+    Each column of W has a normal prior whose precision α is found from the data: columns that explain nothing
+    but noise are driven out [B99]_. With ``method="vb"`` W and μ have a distribution, and what is not known
+    of them is part of every answer: log densities, p-values and the deviations of filled cells. That is why
+    it does not overfit where rows or observed cells are few, and why ratings of which most are missing are
+    predicted well [IR10]_. The means of the features have a prior too, found from the data: as far as they
+    are alike, or lie along the components, those of features with few cells are told by the others. Complete
+    rows are solved from their spectrum [NSBT13]_ and moments; rows with missing values (NaN) in passes, from
+    the cells that are there.
 
     Parameters
     ----------
     n_components : int, float in (0, 1) or None
-        The most components that may be kept; or as many as explain this share of the variance; or all that the data allow (with
-        holes: as many as the available cases promise, and a margin).
+        The most components that may be kept; or as many as explain this share of the variance; or all that
+        the data allow (with missing values: as many as the available cases promise, and a margin).
     method : {"vb", "ard"}
-        Variational Bayes: the highest lower bound on the evidence. Or automatic relevance determination: the most probable W, as a
-        point.
+        Variational Bayes: the highest lower bound on the evidence. Or automatic relevance determination: the
+        most probable W, as a point.
     solver : {"auto", "eigen", "svd", "dual", "krylov", "em"}
-        How the spectrum of complete rows is found; rows with holes need "em", which "auto" finds by itself. All agree.
+        How the spectrum of complete rows is found; rows with missing values need "em", which "auto" finds by
+        itself. All agree.
     scale : {"none", "unit", "pareto", "range"}
-        What each feature is divided by before the fit: nothing, its standard deviation, the square root of that, or its
-        range. Every answer is in the units of the data; `explained_variance_` and `components_` are those of the divided
-        features.
+        What each feature is divided by before the fit: nothing, its standard deviation, the square root of
+        that, or its range. Every answer is in the units of the data; `explained_variance_` and `components_`
+        are those of the divided features.
     tol : float
         When an iterative solver has converged: residuals for "krylov", nats per row left to gain for "em".
     max_iter : int
@@ -43,7 +46,8 @@ class BayesianPCA(LinearGaussianEstimator):
     random_state : int, RandomState or None
         Seed of its random start.
     n_threads : int or None
-        All cores by default; counted from all cores downwards when negative (-1: all, -2: all but one). Results do not depend on it, to the last bit.
+        All cores by default; counted from all cores downwards when negative (-1: all, -2: all but one).
+        Results do not depend on it, to the last bit.
     verbose : bool
         Show progress.
 
@@ -54,7 +58,8 @@ class BayesianPCA(LinearGaussianEstimator):
     alpha_ : ndarray of shape (q,)
         Precision of each column of W that is left: the reciprocal of its mean square.
     elbo_ : float
-        The lower bound on the log evidence, of ``method="vb"``; infinite when the rows lie in the plane of the components.
+        The lower bound on the log evidence, of ``method="vb"``; infinite when the rows lie in the plane of
+        the components.
     mean_ : ndarray of shape (p,)
         Mean of μ.
     mean_std_ : ndarray of shape (p,)
@@ -75,7 +80,8 @@ class BayesianPCA(LinearGaussianEstimator):
     n_iter_ : int
     converged_ : bool
     report_ : dict
-        How the fit went; ``report_["bayes"]`` has `method`, `objective` and the number of components that were `allowed`.
+        How the fit went; ``report_["bayes"]`` has `method`, `objective` and the number of components that
+        were `allowed`.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (p,)
         When the rows had names.
@@ -87,10 +93,10 @@ class BayesianPCA(LinearGaussianEstimator):
     References
     ----------
     .. [B99] C. M. Bishop (1999). Bayesian PCA. Advances in Neural Information Processing Systems 11.
-    .. [IR10] A. Ilin & T. Raiko (2010). Practical approaches to principal component analysis in the presence of missing values. J. Mach.
-       Learn. Res. 11.
-    .. [NSBT13] S. Nakajima, M. Sugiyama, S. D. Babacan & R. Tomioka (2013). Global analytic solution of fully-observed variational
-       Bayesian matrix factorization. J. Mach. Learn. Res. 14.
+    .. [IR10] A. Ilin & T. Raiko (2010). Practical approaches to principal component analysis in the presence
+       of missing values. J. Mach. Learn. Res. 11.
+    .. [NSBT13] S. Nakajima, M. Sugiyama, S. D. Babacan & R. Tomioka (2013). Global analytic solution of
+       fully-observed variational Bayesian matrix factorization. J. Mach. Learn. Res. 14.
 
     Examples
     --------
@@ -104,7 +110,7 @@ class BayesianPCA(LinearGaussianEstimator):
     >>> model.n_components_, model.report_["bayes"]["allowed"]
     (3, 10)
 
-    Of rows with holes, the deviations of filled cells know how few rows there were:
+    Of rows with missing values, the deviations of filled cells know how few rows there were:
 
     >>> Y = np.where(rng.random(X.shape) < 0.1, np.nan, X)
     >>> model = BayesianPCA(5).fit(Y)
@@ -193,7 +199,10 @@ class BayesianPCA(LinearGaussianEstimator):
 
     @property
     def elbo_(self):
-        """float: the lower bound on the log evidence, of method='vb'; infinite when the rows lie in the plane of the components."""
+        """float: the lower bound on the log evidence, of method='vb'.
+
+        Infinite when the rows lie in the plane of the components.
+        """
         found = self.report_.get("bayes")
         if found is None or found["method"] != "vb":
             raise AttributeError("elbo_ is for a fit with method='vb'; report_['bayes']['objective'] has what others maximise")

@@ -27,41 +27,46 @@ def _table(name, doc):
 
 
 class FactorAnalysis(LinearGaussianEstimator):
-    """Factor analysis by maximum likelihood: x = Λ f + μ + ε, with a noise variance of its own for each feature.
+    """Factor analysis by maximum likelihood: x = Λ f + μ + ε, a noise variance for each feature.
 
-    scikit-learn's `FactorAnalysis`, dropped in, with what psychologists expect around it: rotations, fit indices, standard errors, fits
-    from a correlation matrix, and rows with holes (NaN) by maximum likelihood of the cells that are there (FIML). Numbers agree
-    with R's factanal, psych and lavaan. Complete rows are read once; the optimum is then found by Newton's method [J67]_.
+    A drop-in replacement for scikit-learn's `FactorAnalysis`, with what psychologists expect around it:
+    rotations, fit indices, standard errors, fits from a correlation matrix, and rows with missing values
+    (NaN) by maximum likelihood of the cells that are there (FIML). Numbers agree with R's factanal, psych and
+    lavaan. Complete rows are read once; the optimum is then found by Newton's method [J67]_.
 
     Parameters
     ----------
     n_components : int or None
-        Number of factors q; None for as many as leave degrees of freedom and the number of rows allows. More are fitted with a
-        warning: their covariance is a good one, but the loadings are some of many that give it.
+        Number of factors q; None for as many as leave degrees of freedom and the number of rows allows. More
+        are fitted with a warning: their covariance is a good one, but the loadings are some of many that give
+        it.
     rotation : str, Rotation or None
-        How the factors are turned: "varimax", "oblimin", "geomin", …, or a :class:`covary.Rotation` with settings. Loadings on the scale of
-        correlations are what is turned.
+        How the factors are turned: "varimax", "oblimin", "geomin", …, or a :class:`covary.Rotation` with
+        settings. Loadings on the scale of correlations are what is turned.
     solver : {"auto", "newton", "krylov", "em"}
         How the optimum is found; `report_` says which was chosen and why. All agree.
     lower : float or None
-        Least uniqueness of a feature. None is 0.005, as in R's factanal, and less where the data have less noise; features that end there
-        are in `heywood_`.
+        Least uniqueness of a feature. None is 0.005, as in R's factanal, and less where the data have less
+        noise; features that end there are in `heywood_`.
     n_starts : int or None
-        Number of starts, of which the best is kept. None is one, and five where it ends at a bound or does not converge.
+        Number of starts, of which the best is kept. None is one, and five where it ends at a bound or does
+        not converge.
     scale : {"none", "unit", "pareto", "range"}
-        What each feature is divided by before the fit: nothing, its standard deviation, the square root of that, or its
-        range. Every answer is in the units of the data; `explained_variance_` and `components_` are those of the divided
-        features.
+        What each feature is divided by before the fit: nothing, its standard deviation, the square root of
+        that, or its range. Every answer is in the units of the data; `explained_variance_` and `components_`
+        are those of the divided features.
     tol : float
         Norm of the gradient at which the fit ends.
     max_iter : int
         Limit on the iterations from each start; reaching it gives a ``ConvergenceWarning``.
     copy, noise_variance_init, svd_method, iterated_power
-        scikit-learn's, ignored: X is never changed, and neither start nor decomposition decides about the optimum.
+        scikit-learn's, ignored: X is never changed, and neither start nor decomposition decides about the
+        optimum.
     random_state : int, RandomState or None
         Seed of the starts after the first.
     n_threads : int or None
-        All cores by default; counted from all cores downwards when negative (-1: all, -2: all but one). Results do not depend on it, to the last bit.
+        All cores by default; counted from all cores downwards when negative (-1: all, -2: all but one).
+        Results do not depend on it, to the last bit.
     verbose : bool
         Show progress.
 
@@ -70,7 +75,8 @@ class FactorAnalysis(LinearGaussianEstimator):
     components_ : ndarray of shape (q, p)
         Λᵀ, the loadings in rows, as in scikit-learn.
     loadings_ : ndarray of shape (p, q)
-        Λ, the pattern: ``loadings_ @ factor_correlation_ @ loadings_.T + diag(noise_variance_)`` is the covariance.
+        Λ, the pattern: ``loadings_ @ factor_correlation_ @ loadings_.T + diag(noise_variance_)`` is the
+        covariance.
     standardised_loadings_ : ndarray of shape (p, q)
         The same for features of unit variance: what tables of factor analyses show.
     structure_, standardised_structure_ : ndarray of shape (p, q)
@@ -78,7 +84,8 @@ class FactorAnalysis(LinearGaussianEstimator):
     factor_correlation_ : ndarray of shape (q, q)
         Φ; the identity unless the rotation is oblique.
     rotation_matrix_ : ndarray of shape (q, q)
-        T, with columns of length 1: ``structure_ = W @ T`` for the unrotated loadings W, ``factor_correlation_ = T.T @ T``.
+        T, with columns of length 1: ``structure_ = W @ T`` for the unrotated loadings W,
+        ``factor_correlation_ = T.T @ T``.
     noise_variance_ : ndarray of shape (p,)
         ψ.
     uniquenesses_, communalities_ : ndarray of shape (p,)
@@ -86,7 +93,8 @@ class FactorAnalysis(LinearGaussianEstimator):
     factor_variances_ : ndarray of shape (q,)
         What each factor explains of features of unit variance; "SS loadings" in R.
     fit_indices_ : dict
-        chi2, dof, p_value, rmsea, rmsea_ci (of 90 %), cfi, tli, srmr, aic, bic, and more; NaN where one cannot be told.
+        chi2, dof, p_value, rmsea, rmsea_ci (of 90 %), cfi, tli, srmr, aic, bic, and more; NaN where one
+        cannot be told.
     heywood_ : list
         Features whose uniqueness is at its bound: names, or positions when there are none.
     mean_ : ndarray of shape (p,)
@@ -104,12 +112,13 @@ class FactorAnalysis(LinearGaussianEstimator):
 
     Notes
     -----
-    `partial_fit` and `merge` take complete rows. After a rotation the entry of largest magnitude in each column of the pattern is positive, and
-    factors come in the order of the variance that they explain.
+    `partial_fit` and `merge` take complete rows. After a rotation the entry of largest magnitude in each
+    column of the pattern is positive, and factors come in the order of the variance that they explain.
 
     References
     ----------
-    .. [J67] K. G. Jöreskog (1967). Some contributions to maximum likelihood factor analysis. Psychometrika 32.
+    .. [J67] K. G. Jöreskog (1967). Some contributions to maximum likelihood factor analysis. Psychometrika
+       32.
 
     Examples
     --------
@@ -287,7 +296,7 @@ class FactorAnalysis(LinearGaussianEstimator):
             factor_correlation = np.asarray(factor_correlation, dtype=np.float64)
         return cls._of(_covary.Model.given_factors(mean, loadings, noise, factor_correlation))
 
-    # -- what was found --------------------------------------------------------------------------------------------
+    # -- what was found --------------------------------------------------------------------------------------
 
     @property
     def noise_variance_(self):
@@ -323,7 +332,7 @@ class FactorAnalysis(LinearGaussianEstimator):
         return [self.log_likelihood_ + report["weight"] * (value - trace[-1]) for value in trace]
 
     def standard_errors(self, standardised=False):
-        """Standard errors of loadings, factor correlations and noise variances, from the expected information.
+        """Standard errors of loadings, factor correlations and uniquenesses, from the information matrix.
 
         Parameters
         ----------
@@ -333,7 +342,8 @@ class FactorAnalysis(LinearGaussianEstimator):
         Returns
         -------
         StandardErrors
-            A named tuple: `loadings` (p, q), `factor_correlation` (q, q), `uniquenesses` (p,). 0 for what is fixed.
+            A named tuple: `loadings` (p, q), `factor_correlation` (q, q), `uniquenesses` (p,). 0 for what is
+            fixed.
         """
         found = self._fitted().standard_errors(self.n_threads)
         found = found["standardised" if standardised else "given"]
@@ -348,8 +358,8 @@ class FactorAnalysis(LinearGaussianEstimator):
         ----------
         X : as for `fit`
         method : {"regression", "bartlett"}
-            The posterior mean, which has the least error and lies nearer to 0; or Bartlett's weighted least squares, which is unbiased
-            (NaN for a row whose cells do not determine all factors).
+            The posterior mean, which has the least error and lies nearer to 0; or Bartlett's weighted least
+            squares, which is unbiased (NaN for a row whose cells do not determine all factors).
 
         Returns
         -------
@@ -378,7 +388,10 @@ _PARAMETER_NAMES = {"promax": "power", "oblimin": "gamma", "geomin": "delta", "g
 
 
 def _rotation_in(report):
-    """The rotation that a report tells of; None where there is none, or it was towards a target, which a report does not keep."""
+    """The rotation that a report tells of.
+
+    None where there is none, or it was towards a target, which a report does not keep.
+    """
     if report is None or report["method"] in ("target", "procrustes"):
         return None
     parameter = {_PARAMETER_NAMES[report["method"]]: report["parameter"]} if "parameter" in report else {}

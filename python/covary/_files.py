@@ -36,14 +36,14 @@ def load(path):
 def read(path, *, columns=None, drop=None, weights=None, memory=None, header=None):
     """Open a file of rows, to be given to `fit` and every question in place of an array.
 
-    The file is loaded when it fits; otherwise it is read in chunks, in as many passes as the method needs: one for
-    complete rows.
+    The file is loaded when it fits; otherwise it is read in chunks, in as many passes as the method needs:
+    one for complete rows.
 
     Parameters
     ----------
     path : str or path-like
-        By its ending: .csv, .tsv (also .gz and .zst), .parquet, .arrow or .feather, .npy. An empty cell, NA, NaN and null
-        are holes. Columns that are not numeric are left out.
+        By its ending: .csv, .tsv (also .gz and .zst), .parquet, .arrow or .feather, .npy. An empty cell, NA,
+        NaN and null are missing values. Columns that are not numeric are left out.
     columns : list of str, optional
         Only these columns, in this order.
     drop : list of str, optional
@@ -53,7 +53,8 @@ def read(path, *, columns=None, drop=None, weights=None, memory=None, header=Non
     memory : int, optional
         Bytes that a fit may take in all; a share of the machine's memory by default.
     header : bool, optional
-        Whether the first line of a text file holds names. By default that is guessed, with a warning where it is not obvious.
+        Whether the first line of a text file holds names. By default that is guessed, with a warning where it
+        is not obvious.
 
     Returns
     -------

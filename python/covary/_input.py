@@ -45,8 +45,8 @@ class Observed:
 def observed(matrix):
     """Mark a sparse matrix as *only the stored cells were seen*.
 
-    A plain sparse matrix means that the cells which are not stored are 0 (word counts). Ratings are another matter: a
-    film that nobody rated did not get 0 stars.
+    A plain sparse matrix means that the cells which are not stored are 0 (word counts). Ratings are another
+    matter: a film that nobody rated did not get 0 stars.
 
     Parameters
     ----------
@@ -74,7 +74,8 @@ def observed(matrix):
 def rows_of(estimator, X, *, sample_weight=None, reset=False):
     """Rows of X for this estimator.
 
-    With `reset` they decide about its features (`n_features_in_`, `feature_names_in_`), otherwise they must have them.
+    With `reset` they decide about its features (`n_features_in_`, `feature_names_in_`), otherwise they must
+    have them.
     """
     X = filled(X)
     if isinstance(X, File):

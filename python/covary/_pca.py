@@ -12,24 +12,25 @@ _MORE = 1e-12
 
 
 class PCA(LinearGaussianEstimator):
-    """Principal component analysis: scikit-learn's `PCA`, dropped in.
+    """Principal component analysis: a drop-in replacement for scikit-learn's `PCA`.
 
-    Constructor, attributes and meanings are scikit-learn's: an orthogonal projection, variances with divisor n − 1. What is
-    added: weights, rows with holes in every question, sparse matrices with every solver but "full", files larger than memory,
-    a `noise_variance_` that is right for fewer rows than features too, and the density that goes with the projection.
+    Constructor, attributes and meanings are scikit-learn's: an orthogonal projection, variances with divisor
+    n − 1. What is added: weights, rows with missing values in every question, sparse matrices with every
+    solver but "full", files larger than memory, a `noise_variance_` that is right for fewer rows than
+    features too, and the density that goes with the projection.
 
     Parameters
     ----------
     n_components : int, float in (0, 1), "mle" or None
-        How many directions; or the share of the variance that they should explain; or as many as Minka's evidence speaks for; or
-        min(n, p), some of which have no variance where rows lie in a plane of fewer.
+        How many directions; or the share of the variance that they should explain; or as many as Minka's
+        evidence speaks for; or min(n, p), some of which have no variance where rows lie in a plane of fewer.
     copy : bool
         Ignored: X is never changed.
     whiten : bool
         Scale the coordinates to unit variance. `save` keeps it.
     svd_solver : {"auto", "full", "covariance_eigh", "arpack", "randomized", "eigen", "svd", "dual", "krylov"}
-        scikit-learn's names and the core's: "full" is "svd", "covariance_eigh" is "eigen", "arpack" and "randomized" are
-        "krylov", which is as accurate as the others.
+        scikit-learn's names and the core's: "full" is "svd", "covariance_eigh" is "eigen", "arpack" and
+        "randomized" are "krylov", which is as accurate as the others.
     tol : float
         When "krylov" has converged; 0 is as far as double precision goes.
     iterated_power, n_oversamples, power_iteration_normalizer
@@ -37,11 +38,12 @@ class PCA(LinearGaussianEstimator):
     random_state : int, RandomState or None
         Seed of the random start of "krylov".
     scale : {"none", "unit", "pareto", "range"}
-        What each feature is divided by before the fit: nothing, its standard deviation, the square root of that, or its
-        range. Every answer is in the units of the data; `explained_variance_` and `components_` are those of the divided
-        features.
+        What each feature is divided by before the fit: nothing, its standard deviation, the square root of
+        that, or its range. Every answer is in the units of the data; `explained_variance_` and `components_`
+        are those of the divided features.
     n_threads : int or None
-        All cores by default; counted from all cores downwards when negative (-1: all, -2: all but one). Results do not depend on it.
+        All cores by default; counted from all cores downwards when negative (-1: all, -2: all but one).
+        Results do not depend on it.
     verbose : bool
         Show progress.
 
@@ -67,7 +69,8 @@ class PCA(LinearGaussianEstimator):
 
     Notes
     -----
-    Weights count rows: n is their sum, where that is more than the number of rows; variances are divided by it minus 1.
+    Weights count rows: n is their sum, where that is more than the number of rows; variances are divided by
+    it minus 1.
 
     Examples
     --------
@@ -136,14 +139,17 @@ class PCA(LinearGaussianEstimator):
         return super()._of(model, **{"whiten": model.whiten, **parameters})
 
     def _components(self, seen):
-        """scikit-learn's limits on n_components, and what is asked of the core: n rows span n − 1 directions."""
+        """scikit-learn's limits on n_components, and what is asked of the core.
+
+        n rows span n − 1 directions.
+        """
         self._checked_components()
         if seen is None:
             return ("all" if self.n_components is None else self.n_components), None
         if self.n_components == "mle":
             return self._evidence_decides(seen.n_counted, seen.n_features), None
         if self.n_components is None and _SOLVERS.get(self.svd_solver, self.svd_solver) != "krylov":
-            return "all", True  # not completed when there are holes
+            return "all", True  # not completed when values are missing
         if seen.n_rows is None:
             return ("all" if self.n_components is None else self.n_components), None
         limit = min(seen.n_counted, seen.n_features)
@@ -152,7 +158,8 @@ class PCA(LinearGaussianEstimator):
         if not isinstance(q, Integral):
             if not 0 <= q <= 1:
                 raise ValueError(f"n_components={q} must be a whole number, or a fraction of the variance in (0, 1)")
-            # scikit-learn wants more than the share, the core at least the share: beyond rounding of the sums, the same.
+            # scikit-learn wants more than the share, the core at least the share: beyond rounding of the
+            # sums, the same.
             return q + _MORE * (1.0 - q), None
         name = "full" if self.svd_solver == "auto" else self.svd_solver
         if self.svd_solver in ("arpack", "randomized") and not 1 <= q <= limit:

@@ -29,22 +29,23 @@ class PPCAIntervals(NamedTuple):
 class PPCA(LinearGaussianEstimator):
     """Probabilistic PCA: x = W z + μ + ε, by maximum likelihood.
 
-    Each row is explained by q latent variables z ~ N(0, I) and noise ε of the same variance σ² in every feature. Where
-    rows are complete the answer is exact and in closed form [TB99]_; rows with holes (NaN) are fitted by maximum likelihood of
-    the cells that are there.
+    Each row is explained by q latent variables z ~ N(0, I) and noise ε of the same variance σ² in every
+    feature. Where rows are complete the answer is exact and in closed form [TB99]_; rows with missing values
+    (NaN) are fitted by maximum likelihood of the cells that are there.
 
     Parameters
     ----------
     n_components : int, float in (0, 1), "mle" or None
-        Number of latent variables q; or the share of the variance that they should explain; or as many as Minka's evidence
-        speaks for; or all that the data allow: as many as there are directions in which the rows vary.
+        Number of latent variables q; or the share of the variance that they should explain; or as many as
+        Minka's evidence speaks for; or all that the data allow: as many as there are directions in which the
+        rows vary.
     solver : {"auto", "eigen", "svd", "dual", "krylov", "em"}
-        How the answer is found; `report_` says which solver was chosen and why. All agree. Rows with holes need "em", which "auto"
-        finds by itself.
+        How the answer is found; `report_` says which solver was chosen and why. All agree. Rows with missing
+        values need "em", which "auto" finds by itself.
     scale : {"none", "unit", "pareto", "range"}
-        What each feature is divided by before the fit: nothing, its standard deviation, the square root of that, or its
-        range. Every answer is in the units of the data; `explained_variance_` and `components_` are those of the divided
-        features.
+        What each feature is divided by before the fit: nothing, its standard deviation, the square root of
+        that, or its range. Every answer is in the units of the data; `explained_variance_` and `components_`
+        are those of the divided features.
     tol : float
         When an iterative solver has converged: residuals for "krylov", nats per row left to gain for "em".
     max_iter : int
@@ -52,7 +53,8 @@ class PPCA(LinearGaussianEstimator):
     random_state : int, RandomState or None
         Seed of its random start.
     n_threads : int or None
-        All cores by default; counted from all cores downwards when negative (-1: all, -2: all but one). Results do not depend on it, to the last bit.
+        All cores by default; counted from all cores downwards when negative (-1: all, -2: all but one).
+        Results do not depend on it, to the last bit.
     verbose : bool
         Show progress.
 
@@ -79,7 +81,8 @@ class PPCA(LinearGaussianEstimator):
 
     References
     ----------
-    .. [TB99] M. E. Tipping & C. M. Bishop (1999). Probabilistic principal component analysis. J. R. Statist. Soc. B 61.
+    .. [TB99] M. E. Tipping & C. M. Bishop (1999). Probabilistic principal component analysis. J. R. Statist.
+       Soc. B 61.
 
     Examples
     --------
@@ -93,15 +96,15 @@ class PPCA(LinearGaussianEstimator):
     >>> bool(abs(model.noise_variance_ - 0.25) < 0.02)
     True
 
-    Rows with holes are fitted, judged, projected, rebuilt and filled from the cells that are there:
+    Rows with missing values are fitted, judged, projected, rebuilt and filled from the cells that are there:
 
     >>> Y = np.where(rng.random(X.shape) < 0.2, np.nan, X)
     >>> model = PPCA(3).fit(Y)
     >>> model.report_["solver"], model.converged_
     ('em', True)
     >>> filled, std = model.impute(Y, return_std=True)
-    >>> holes = np.isnan(Y)
-    >>> inside = np.abs(filled - X)[holes] < 1.96 * std[holes]
+    >>> missing = np.isnan(Y)
+    >>> inside = np.abs(filled - X)[missing] < 1.96 * std[missing]
     >>> bool(0.93 < inside.mean() < 0.97)
     True
     """
@@ -130,22 +133,24 @@ class PPCA(LinearGaussianEstimator):
     _kind = "ppca"
 
     def standard_errors(self):
-        """Standard errors of the mean, the noise variance, the explained variances and the loadings, for many complete rows [A63]_.
+        """Standard errors of mean, noise variance, explained variances and loadings, for many rows [A63]_.
 
         Returns
         -------
         PPCAErrors
-            A named tuple: `mean` (p,), `noise_variance` (NaN when q = p: there is none), `explained_variance` (q,), `loadings` (p, q).
-            The loadings of a component whose variance is that of another direction are not determined; their errors are infinite.
+            A named tuple: `mean` (p,), `noise_variance` (NaN when q = p: there is none), `explained_variance`
+            (q,), `loadings` (p, q). The loadings of a component whose variance is that of another direction
+            are not determined; their errors are infinite.
 
         Raises
         ------
         ValueError
-            When rows had holes, were too few, or the parameters were given.
+            When values were missing, were too few, or the parameters were given.
 
         References
         ----------
-        .. [A63] T. W. Anderson (1963). Asymptotic theory for principal component analysis. Ann. Math. Statist. 34.
+        .. [A63] T. W. Anderson (1963). Asymptotic theory for principal component analysis. Ann. Math.
+           Statist. 34.
 
         Examples
         --------
@@ -159,10 +164,10 @@ class PPCA(LinearGaussianEstimator):
         return PPCAErrors(**self._fitted().standard_errors(self.n_threads))
 
     def intervals(self, level=None):
-        """Confidence intervals of the mean, the noise variance, the explained variances and the loadings, from complete rows.
+        """Confidence intervals of mean, noise variance, explained variances and loadings, from complete rows.
 
-        The mean has Student's intervals, variances have those of χ² distributions, which hold with few rows too; those of the loadings
-        are normal ones, for many rows.
+        The mean has Student's intervals, variances have those of χ² distributions, which hold with few rows
+        too; those of the loadings are normal ones, for many rows.
 
         The interval of the noise variance lies around its estimate without bias, n / (n - 1 - q) times
         `noise_variance_`. That of maximum likelihood, `noise_variance_` itself, is too small by that factor
@@ -176,8 +181,9 @@ class PPCA(LinearGaussianEstimator):
         Returns
         -------
         PPCAIntervals
-            A named tuple of arrays whose first axis has the lower and the upper end: `mean` (2, p), `noise_variance` (2,),
-            `explained_variance` (2, q), `loadings` (2, p, q). Without ends where `standard_errors` are infinite.
+            A named tuple of arrays whose first axis has the lower and the upper end: `mean` (2, p),
+            `noise_variance` (2,), `explained_variance` (2, q), `loadings` (2, p, q). Without ends where
+            `standard_errors` are infinite.
 
         Raises
         ------

@@ -83,7 +83,8 @@ class Questions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         ----------
         X : as for `fit`
         kind : {"orthogonal", "posterior"}
-            The nearest point of the model's plane, or the point of the posterior mean, which lies nearer to the centre.
+            The nearest point of the model's plane, or the point of the posterior mean, which lies nearer to
+            the centre.
 
         Returns
         -------
@@ -124,7 +125,7 @@ class Questions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return float(np.average(scores, weights=weights_of(sample_weight, len(scores))))
 
     def impute(self, X, return_std=False):
-        """Fill the holes of each row by what its observed cells say; observed cells stay as they are.
+        """Impute the missing values of each row from its observed cells; observed cells stay as they are.
 
         Parameters
         ----------
@@ -187,8 +188,8 @@ class Questions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Returns
         -------
         dict of ndarrays of shape (n,)
-            `t2`: Hotelling's T², squared distance within the plane in units of its variance; `spe`: squared distance from the
-            plane; `p_value`: probability that a row of the model lies at least as far out.
+            `t2`: Hotelling's T², squared distance within the plane in units of its variance; `spe`: squared
+            distance from the plane; `p_value`: probability that a row of the model lies at least as far out.
         """
         model = self._fitted()
         return model.outliers(rows_of(self, X), self.n_threads)

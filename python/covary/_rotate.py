@@ -12,13 +12,16 @@ _PARAMETERS = {"power": ("promax",), "gamma": ("oblimin",), "delta": ("geomin", 
 
 
 class Rotation:
-    """A rotation with its settings, for :class:`FactorAnalysis` and :func:`rotate`; a name alone has the usual ones.
+    """A rotation with its settings, for :class:`FactorAnalysis` and :func:`rotate`.
+
+    A name alone has the usual ones.
 
     Parameters
     ----------
     method : str
-        Orthogonal: "varimax", "quartimax", "equamax", "parsimax", "geomin-orthogonal". Oblique: "promax", "oblimin" (also called
-        "quartimin"), "geomin". Towards a matrix: "target", "procrustes". Also R's spellings "geominT", "geominQ".
+        Orthogonal: "varimax", "quartimax", "equamax", "parsimax", "geomin-orthogonal". Oblique: "promax",
+        "oblimin" (also called "quartimin"), "geomin". Towards a matrix: "target", "procrustes". Also R's
+        spellings "geominT", "geominQ".
     power : float, optional
         Of promax; 4.
     gamma : float, optional
@@ -28,13 +31,14 @@ class Rotation:
     target : array-like of shape (p, q), optional
         Of "target", NaN where a loading is free, and of "procrustes".
     oblique : bool, optional
-        Whether factors may be correlated, for methods that leave it open: geomin (yes unless told), "target" and "procrustes" (no
-        unless told).
+        Whether factors may be correlated, for methods that leave it open: geomin (yes unless told), "target"
+        and "procrustes" (no unless told).
     kaiser : bool, optional
-        Whether rows of the loadings are brought to length 1 before and back after. On for varimax and promax, as in R's stats, off for the
-        others, as in GPArotation.
+        Whether rows of the loadings are brought to length 1 before and back after. On for varimax and promax,
+        as in R's stats, off for the others, as in GPArotation.
     n_starts : int, optional
-        How many starts, of which the best is kept: the loadings as they are, then random turns. 30 for geomin, otherwise 10.
+        How many starts, of which the best is kept: the loadings as they are, then random turns. 30 for
+        geomin, otherwise 10.
     random_state : int
         Seed of the random turns.
     tol : float, optional
@@ -148,11 +152,12 @@ def rotate(loadings, method="varimax", **options):
     Returns
     -------
     Rotated
-        A named tuple: `pattern` (p, q), the weights of the factors in each feature; `structure` (p, q), covariances of features and
-        factors; `factor_correlation` (q, q); `rotation_matrix` T (q, q), with ``structure == loadings @ T`` and
-        ``factor_correlation == T.T @ T``; `explained` (q,), the variance that goes with each factor, in descending order; `criterion`, what
-        was minimised; `converged`; `n_iter`; `starts`, the criterion at the end of each start; `agreeing`, how many of them ended
-        at the same value. The entry of largest magnitude in each column of the pattern is positive.
+        A named tuple: `pattern` (p, q), the weights of the factors in each feature; `structure` (p, q),
+        covariances of features and factors; `factor_correlation` (q, q); `rotation_matrix` T (q, q), with
+        ``structure == loadings @ T`` and ``factor_correlation == T.T @ T``; `explained` (q,), the variance
+        that goes with each factor, in descending order; `criterion`, what was minimised; `converged`;
+        `n_iter`; `starts`, the criterion at the end of each start; `agreeing`, how many of them ended at the
+        same value. The entry of largest magnitude in each column of the pattern is positive.
 
     Examples
     --------

@@ -20,11 +20,12 @@ class Selection:
     Attributes
     ----------
     table : dict of str to ndarray
-        One entry for each number of components from 0 on, NaN where a method says nothing; ``pandas.DataFrame(table)`` and
-        ``polars.DataFrame(table)`` make a frame of it. `components`, `eigenvalue`, `explained`, `noise_variance`,
-        `log_likelihood`, `aic`, `bic`, `log_evidence` (Minka's, up to a constant), `cross_validated` (mean log density of
-        held-out rows) and `cross_validated_error`, `q2` of hidden cells, `q2_error` and `cell_log_density`,
-        `correlation_eigenvalue` and `noise_eigenvalue` (parallel analysis).
+        One entry for each number of components from 0 on, NaN where a method says nothing;
+        ``pandas.DataFrame(table)`` and ``polars.DataFrame(table)`` make a frame of it. `components`,
+        `eigenvalue`, `explained`, `noise_variance`, `log_likelihood`, `aic`, `bic`, `log_evidence` (Minka's,
+        up to a constant), `cross_validated` (mean log density of held-out rows) and `cross_validated_error`,
+        `q2` of hidden cells, `q2_error` and `cell_log_density`, `correlation_eigenvalue` and
+        `noise_eigenvalue` (parallel analysis).
     choices : dict of str to int
         What each method chooses.
     reasons : dict of str to str
@@ -37,8 +38,9 @@ class Selection:
         Why.
     n_rows, n_features : int
     redundant : dict or None
-        Features that are left out of all this because they add no direction: `constant`, a list of them, and `repeated`, pairs
-        of a feature and the earlier one that it repeats; by name where `X` has names, else by position. None when there are none.
+        Features that are left out of all this because they add no direction: `constant`, a list of them, and
+        `repeated`, pairs of a feature and the earlier one that it repeats; by name where `X` has names, else
+        by position. None when there are none.
     holes : dict or None
         What is missing; None for complete rows.
     converged : bool
@@ -120,18 +122,20 @@ def select(
 ):
     """How many components: what each method would take, and a recommendation that says why.
 
-    Complete rows are looked at once: all numbers of components share one spectrum, from which follow likelihood, AIC and BIC,
-    Minka's evidence [Min00]_, parallel analysis [Horn65]_, the optimal hard threshold [GD14]_ and, from the moments of ten parts
-    of the rows, the likelihood of held-out rows, by which the recommendation goes.
+    Complete rows are looked at once: all numbers of components share one spectrum, from which follow
+    likelihood, AIC and BIC, Minka's evidence [Min00]_, parallel analysis [Horn65]_, the optimal hard
+    threshold [GD14]_ and, from the moments of ten parts of the rows, the likelihood of held-out rows, by
+    which the recommendation goes.
 
-    Rows with holes are fitted for each number of components, and so is what is left when a fifth of the observed cells is
-    hidden: the recommendation goes by how well hidden cells are predicted, Q² [Wold78]_. It is the fewest that do no worse than
-    the best within a standard error. The search ends when three more components have predicted no better.
+    Rows with missing values are fitted for each number of components, and so is what is left when a fifth of
+    the observed cells is hidden: the recommendation goes by how well hidden cells are predicted, Q²
+    [Wold78]_. It is the fewest that do no worse than the best within a standard error. The search ends when
+    three more components have predicted no better.
 
     Parameters
     ----------
     X : as for `fit`
-        Rows, with holes or without; :func:`covary.observed` and :func:`covary.read` too.
+        Rows, with missing values or without; :func:`covary.observed` and :func:`covary.read` too.
     max_components : int, optional
         The largest number to look at. By default all that leave noise, and where cells are hidden 10.
     folds : int, optional
@@ -155,10 +159,12 @@ def select(
     References
     ----------
     .. [Min00] T. P. Minka (2000). Automatic choice of dimensionality for PCA. NIPS 13.
-    .. [Horn65] J. L. Horn (1965). A rationale and test for the number of factors in factor analysis. Psychometrika 30.
-    .. [GD14] M. Gavish & D. L. Donoho (2014). The optimal hard threshold for singular values is 4/√3. IEEE Trans. Inf. Theory 60.
-    .. [Wold78] S. Wold (1978). Cross-validatory estimation of the number of components in factor and principal components
-       models. Technometrics 20.
+    .. [Horn65] J. L. Horn (1965). A rationale and test for the number of factors in factor analysis.
+       Psychometrika 30.
+    .. [GD14] M. Gavish & D. L. Donoho (2014). The optimal hard threshold for singular values is 4/√3. IEEE
+       Trans. Inf. Theory 60.
+    .. [Wold78] S. Wold (1978). Cross-validatory estimation of the number of components in factor and
+       principal components models. Technometrics 20.
 
     Examples
     --------

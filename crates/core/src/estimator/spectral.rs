@@ -261,8 +261,8 @@ impl<M: SpectralModel> Family for Spectral<M> {
         Ok(M::finished(self, self.fit_with(rows, control)?)?.into())
     }
 
-    fn fit_moments(&self, moments: &Moments, _: &Control<'_>) -> Result<Fit<AnyModel>> {
-        Ok(M::finished(self, Self::fit_moments(self, moments)?)?.into())
+    fn fit_moments(&self, moments: &Moments, control: &Control<'_>) -> Result<Fit<AnyModel>> {
+        Ok(M::finished(self, self.fit_moments_with(moments, control)?)?.into())
     }
 
     fn look(&self, seen: &Online, rows: &dyn RowSource, control: &Control<'_>) -> Result<Batch> {
