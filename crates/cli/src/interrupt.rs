@@ -4,6 +4,8 @@ use std::fs;
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use covary::Control;
+
 use crate::exit::Code;
 
 /// Set by the first Ctrl-C when there is something to save; fits and loops over rows watch it.
@@ -56,6 +58,11 @@ pub(crate) fn wrote() {
 /// The flag that says "stop".
 pub(crate) fn flag() -> &'static AtomicBool {
     &CANCEL
+}
+
+/// Under which work ends when Ctrl-C is pressed.
+pub(crate) fn control() -> Control<'static> {
+    Control::new().cancel(flag())
 }
 
 /// Whether Ctrl-C was pressed.

@@ -188,7 +188,7 @@ impl Request {
     }
 
     fn fit_unscaled_moments(&self, moments: &Moments, control: &Control<'_>) -> Result<Fit<AnyModel>> {
-        let select = |select: &Select| select.run_moments(moments);
+        let select = |select: &Select| select.run_moments_with(moments, control);
         let (family, choice) = self.settled(moments.n_features(), select, control)?;
         family.with_run(self.run).fit_moments(moments, control).map(|fit| chosen(fit, choice))
     }

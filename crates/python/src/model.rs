@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use covary::Control;
 use covary::data::{RowSource, Watched, map_chunks};
-use covary::estimator::{Report, turned};
+use covary::estimator::{Report, turned_with};
 use covary::linalg::Mat;
 use covary::memory;
 use covary::model::{
@@ -92,12 +92,17 @@ fn ask<T: Send + 'static>(
 }
 
 /// The model with its loadings turned, or turned back: factors, whatever it was before.
-fn with_turn(saved: &SavedModel, rotate: Option<&Rotate>) -> covary::Result<SavedModel> {
+fn with_turn(
+    saved: &SavedModel,
+    rotate: Option<&Rotate>,
+    control: &Control<'_>,
+) -> covary::Result<SavedModel> {
     let factors = saved.model.with_loadings()?.factors();
     let (factors, rotation) = match rotate {
         None => (factors.without_turn(), None),
         Some(rotate) => {
-            let found = turned(factors, rotate).map_err(|error| error.named(Some(saved.features.as_slice())));
+            let found = turned_with(factors, rotate, control);
+            let found = found.map_err(|error| error.named(Some(saved.features.as_slice())));
             found.map(|(factors, report)| (factors, Some(report)))?
         }
     };
@@ -226,7 +231,7 @@ impl Model {
     #[pyo3(signature = (rotation=None))]
     fn rotated(&self, py: Python<'_>, rotation: Option<&Rotation>) -> PyResult<Self> {
         let (saved, rotate) = (self.saved.clone(), rotation.map(Rotation::rotate));
-        Self::new(py, run(py, &Manner::default(), move |_| with_turn(&saved, rotate.as_ref()))?)
+        Self::new(py, run(py, &Manner::default(), move |control| with_turn(&saved, rotate.as_ref(), control))?)
     }
 
     /// Reads the bytes of a model file.

@@ -74,7 +74,7 @@ impl Rotation {
     /// Loadings (p, q) turned.
     fn run<'py>(&self, py: Python<'py>, loadings: PyReadonlyArray2<'_, f64>) -> PyResult<Bound<'py, PyDict>> {
         let (rotate, loadings) = (self.rotate.clone(), to_mat(&loadings));
-        let found = run(py, &Manner::default(), move |_| rotate.run(loadings.as_ref()))?;
+        let found = run(py, &Manner::default(), move |control| rotate.run_with(loadings.as_ref(), control))?;
         let dict = PyDict::new(py);
         dict.set_item("pattern", matrix(py, found.pattern.as_ref())?)?;
         dict.set_item("structure", matrix(py, found.structure.as_ref())?)?;

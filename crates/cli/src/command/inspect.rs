@@ -1,7 +1,7 @@
 //! `covary inspect`: what is in a model or in moments.
 
 use covary::assess::PpcaEstimate;
-use covary::estimator::{ppca_estimate, standard_errors};
+use covary::estimator::{ppca_estimate, standard_errors_with};
 use covary::evidence::Moments;
 use covary::model::{Factors, LinearGaussian};
 use covary::persist::{SavedEvidence, SavedModel};
@@ -13,6 +13,7 @@ use crate::exit::{Code, Failure, Result};
 use crate::factors::rows;
 use crate::files::{Saved, read_saved};
 use crate::flags::Inspect;
+use crate::interrupt;
 use crate::phrase::about_features;
 use crate::summary::{Facts, Precision, json};
 use crate::table::{columns, level, number, pairs};
@@ -79,7 +80,7 @@ fn add_errors(facts: &mut Facts, flags: &Inspect, saved: &SavedModel) -> Result<
         if flags.level.is_some() {
             return Err(only("--level is for ppca", model.kind().name));
         }
-        let errors = standard_errors(factors, &saved.report).map_err(in_words)?;
+        let errors = standard_errors_with(factors, &saved.report, &interrupt::control()).map_err(in_words)?;
         facts.factors = facts.factors.take().map(|factors| factors.with_errors(errors));
         return Ok(());
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use covary::estimator::{Report, turned};
+use covary::estimator::{Report, turned_with};
 use covary::linalg::Mat;
 use covary::model::{AnyModel, Factors, Noise};
 use covary::persist::SavedModel;
@@ -15,6 +15,7 @@ use crate::console::print;
 use crate::exit::{Code, Failure, Result};
 use crate::factors::{FactorFacts, rows};
 use crate::files::read_model;
+use crate::interrupt;
 use crate::notice;
 use crate::output::new_file;
 use crate::phrase::{about_features, count, file_name};
@@ -48,7 +49,7 @@ fn rotated(args: &Rotate, saved: SavedModel) -> Result<SavedModel> {
     let (factors, rotation) = match method {
         None => (factors.without_turn(), None),
         Some(method) => {
-            let turned = turned(factors, &args.rotation(method));
+            let turned = turned_with(factors, &args.rotation(method), &interrupt::control());
             let (factors, report) = turned.map_err(about_features(&args.model, &saved.features))?;
             (factors, Some(report))
         }

@@ -9,6 +9,7 @@ use crate::args::{self, Reading};
 use crate::console::print;
 use crate::exit::{Code, Result};
 use crate::files::read_moments;
+use crate::interrupt;
 use crate::phrase::{about_features, about_rows, count};
 use crate::source::{Rows, Source};
 use crate::summary::json;
@@ -47,7 +48,7 @@ fn look(args: &args::Select) -> Result<(Selection, Vec<String>)> {
     let args::Select { pass, select, triples, .. } = args;
     if args::is_moments(&pass.data) {
         let part = read_moments(&pass.data)?;
-        let found = select.run_moments(&part.evidence);
+        let found = select.run_moments_with(&part.evidence, &interrupt::control());
         let found = found.map_err(about_features(&pass.data, &part.features))?;
         return Ok((found, part.features));
     }

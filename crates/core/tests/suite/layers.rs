@@ -34,7 +34,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "spectrum",
         ],
     ),
-    ("rotate", &["error", "control", "linalg"]),
+    ("rotate", &["error", "control", "linalg", "algorithm"]),
     ("assess", &["error", "linalg", "rotate"]),
     (
         "estimator",

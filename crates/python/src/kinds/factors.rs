@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use covary::data::RowSource;
-use covary::estimator::{Family, most_factors as most, standard_errors as errors_of};
+use covary::estimator::{Family, most_factors as most, standard_errors_with as errors_of};
 use covary::linalg::Mat;
 use covary::model::{Factors, LinearGaussian, Model as _, Noise, Scores};
 use covary::persist::SavedModel;
@@ -118,6 +118,6 @@ pub(super) fn standard_errors<'py>(
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let Some(factors) = model.of_kind::<Factors>().cloned() else { return Ok(None) };
     let report = model.saved().report.clone();
-    let found = run(py, &manner, move |_| errors_of(&factors, &report))?;
+    let found = run(py, &manner, move |control| errors_of(&factors, &report, control))?;
     to_python(py, &found).map(Some)
 }
