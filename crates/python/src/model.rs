@@ -231,7 +231,10 @@ impl Model {
     #[pyo3(signature = (rotation=None))]
     fn rotated(&self, py: Python<'_>, rotation: Option<&Rotation>) -> PyResult<Self> {
         let (saved, rotate) = (self.saved.clone(), rotation.map(Rotation::rotate));
-        Self::new(py, run(py, &Manner::default(), move |control| with_turn(&saved, rotate.as_ref(), control))?)
+        Self::new(
+            py,
+            run(py, &Manner::default(), move |control| with_turn(&saved, rotate.as_ref(), control))?,
+        )
     }
 
     /// Reads the bytes of a model file.

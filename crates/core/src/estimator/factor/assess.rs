@@ -36,8 +36,10 @@ impl FactorAnalysis {
         if p > SATURATED_FEATURES || census.supported_components() < p - 1 || control.is_cancelled() {
             return Ok((Yardstick::Nothing, 0));
         }
-        let ppca =
-            Ppca::new(p - 1).solver(Solver::Em).max_iterations(self.run.iterations()).tolerance(self.limits().tolerance);
+        let ppca = Ppca::new(p - 1)
+            .solver(Solver::Em)
+            .max_iterations(self.run.iterations())
+            .tolerance(self.limits().tolerance);
         let fit = ppca.fit_with(source, control)?;
         let covariance = fit.model.covariance();
         let scaled = |i: usize, j: usize| covariance[(i, j)] / deviations[i] / deviations[j];
