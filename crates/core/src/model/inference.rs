@@ -144,10 +144,18 @@ impl<'m> Inference<'m> {
 
     /// Whether a row has no infinite cell, and M is regular for the cells that it has.
     fn can_be_masked<T: Real>(&self, view: MatRef<'_, T>, row: usize) -> bool {
-        let cells = || view.row(row).iter().map(|x| Real::to_f64(*x));
-        let columns = cells().enumerate().filter(|(_, x)| !x.is_nan()).map(|(j, _)| j);
-        self.purpose != Purpose::PosteriorRowByRow
-            && observed_count(cells()).is_some_and(|count| self.features().is_regular(count, columns))
+        if self.purpose == Purpose::PosteriorRowByRow {
+            return false;
+        }
+        let cells = view.row(row);
+        let count = match cells.transpose().try_as_col_major() {
+            Some(side_by_side) => {
+                pulp::Arch::new().dispatch(|| observed_count(side_by_side.as_slice().iter()))
+            }
+            None => observed_count(cells.iter()),
+        };
+        let observed = cells.iter().enumerate().filter(|(_, x)| !x.to_f64().is_nan()).map(|(j, _)| j);
+        count.is_some_and(|count| self.features().is_regular(count, observed))
     }
 
     /// Calls `f` with blocks of dense rows and gives those that are ill posed.
@@ -255,11 +263,13 @@ impl<'m> Inference<'m> {
 }
 
 /// Number of cells that a row has, when none of them is infinite.
-fn observed_count(cells: impl Iterator<Item = f64>) -> Option<usize> {
-    let (mut finite, mut infinite) = (0, 0);
+#[inline(always)]
+fn observed_count<'a, T: Real>(cells: impl Iterator<Item = &'a T>) -> Option<usize> {
+    let (mut finite, mut infinite) = (0u64, 0u64);
     for x in cells {
-        finite += usize::from(x.is_finite());
-        infinite += usize::from(x.is_infinite());
+        let size = x.to_f64().abs();
+        finite += u64::from(size < f64::INFINITY);
+        infinite += u64::from(size == f64::INFINITY);
     }
-    (infinite == 0).then_some(finite)
+    if infinite == 0 { usize::try_from(finite).ok() } else { None }
 }
