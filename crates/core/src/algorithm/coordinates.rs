@@ -1,7 +1,7 @@
 //! The parameters of an iteration as one vector in fixed units: what accelerated steps are made on.
 
 use super::maximise::Maximised;
-use crate::expectation::{LatentParameters, Units};
+use crate::expectation::{FeatureScale, LatentParameters};
 use crate::linalg::Mat;
 
 /// How far the logarithm of a noise variance may go in one step.
@@ -30,10 +30,10 @@ pub(super) struct Coordinates {
 impl Coordinates {
     /// Around the given parameters; `least` is the smallest variance of each noise that they have.
     pub(super) fn around(start: &LatentParameters, least: &[f64]) -> Self {
-        let units: Vec<f64> = (0..start.n_features()).map(|j| start.units().of(j)).collect();
-        let common = match start.units() {
-            Units::Common(unit) => Some(*unit),
-            Units::OfNoise(_) => None,
+        let units: Vec<f64> = (0..start.n_features()).map(|j| start.scale().of(j)).collect();
+        let common = match start.scale() {
+            FeatureScale::Common(unit) => Some(*unit),
+            FeatureScale::NoiseDeviations(_) => None,
         };
         let scales = start.squared_scales();
         let smallest = scales.iter().copied().fold(f64::INFINITY, f64::min);
@@ -149,7 +149,7 @@ impl Coordinates {
 
     /// Units of these coordinates in units of the parameters.
     fn stretch(&self, parameters: &LatentParameters) -> Vec<f64> {
-        self.units.iter().enumerate().map(|(j, unit)| unit / parameters.units().of(j)).collect()
+        self.units.iter().enumerate().map(|(j, unit)| unit / parameters.scale().of(j)).collect()
     }
 
     fn stretch_features(&self, at: &Maximised<'_>, vector: &mut [f64], f: impl Fn(f64, f64) -> f64) {

@@ -1,6 +1,6 @@
-//! What all work on rows with holes is made of: sums over the features that each row has.
+//! What all work on rows with missing values is made of: sums over the features that each row has.
 //!
-//! A row with holes is known by its deviations e and the set of features that it has. Whether rows come as a dense block with a
+//! A row with missing values is known by its deviations e and the set of features that it has. Whether rows come as a dense block with a
 //! mask ([`MaskedBlock`](super::masked::MaskedBlock)) or as lists of cells ([`ListedRows`](super::listed::ListedRows)) changes how sums are
 //! done, not which.
 
@@ -46,7 +46,7 @@ impl<'a> From<&'a [f64]> for Mean<'a> {
     }
 }
 
-/// Some rows with holes; those that have the same features share a pattern.
+/// Some rows with missing values; those that have the same features share a pattern.
 pub(crate) trait IncompleteRows {
     /// The pattern of each row.
     fn pattern(&self) -> &[usize];

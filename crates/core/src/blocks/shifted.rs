@@ -76,7 +76,7 @@ pub(crate) fn for_each_block<T: Real>(
 ) -> ShiftedSum {
     let (n, p) = (view.nrows(), view.ncols());
     let rows = (BLOCK_BYTES / (p.max(1) * size_of::<T>())).clamp(*BLOCK_ROWS.start(), *BLOCK_ROWS.end());
-    let mut block = Block::new(rows.min(n.max(1)), shift, unit, view);
+    let mut block = ShiftedBlock::new(rows.min(n.max(1)), shift, unit, view);
     let mut total = vec![0.0; p];
     for start in (0..n).step_by(rows) {
         let len = rows.min(n - start);
@@ -92,7 +92,7 @@ pub(crate) fn for_each_block<T: Real>(
 }
 
 /// A block of our own, laid out as the source is.
-pub(crate) struct Block<T> {
+pub(crate) struct ShiftedBlock<T> {
     cells: Mat<T>, // (p × rows) for row-major sources, (rows × p) otherwise
     by_rows: bool,
     shift: Vec<T>,
@@ -100,7 +100,7 @@ pub(crate) struct Block<T> {
     sum: Vec<T>, // Σ w (x − shift) / unit of the rows in the block
 }
 
-impl<T: Real> Block<T> {
+impl<T: Real> ShiftedBlock<T> {
     /// The same room for other features, at most as many.
     pub(crate) fn shift_to(&mut self, shift: &[f64]) -> &mut Self {
         self.shift.clear();

@@ -1,4 +1,4 @@
-//! Only the cells that were seen: ratings, sensor readings, anything whose table would be mostly holes.
+//! Only the cells that were seen: ratings, sensor readings, anything whose table would be mostly empty.
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -18,8 +18,8 @@
 
 mod parameters;
 
+pub(crate) use parameters::FeatureScale;
 pub use parameters::LatentParameters;
-pub(crate) use parameters::Units;
 
 use std::f64::consts::TAU;
 

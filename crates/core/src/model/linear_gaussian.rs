@@ -34,7 +34,7 @@ impl Noise {
 
 /// x = W z + μ + ε with z ~ N(0, I), ε ~ N(0, noise): three immutable fields and all that follows from them.
 ///
-/// Rows may have holes (NaN): every question is then answered from the observed cells, with the others integrated out.
+/// Rows may have missing values (NaN): every question is then answered from the observed cells, with the others integrated out.
 /// Costs are O(n·p·q); nothing p × p is ever formed unless [`covariance`](Self::covariance) is asked for.
 ///
 /// ```

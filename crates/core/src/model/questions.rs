@@ -1,4 +1,4 @@
-//! What can be asked of a linear-Gaussian model about rows, with or without holes.
+//! What can be asked of a linear-Gaussian model about rows, complete or with missing values.
 
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 

@@ -1,6 +1,6 @@
 //! The table of complete rows: all numbers of components share one spectrum.
 
-use super::cells::HiddenCells;
+use super::cells::CellCrossValidation;
 use super::fold_scores::{FoldScores, because};
 use super::folds::Folds;
 use super::table::{Absent, Choice, Line, Selection, recommend};
@@ -82,13 +82,13 @@ impl Complete {
     }
 
     /// The whole, with what hidden cells say, or why they say nothing.
-    pub(super) fn selection(&self, select: &Select, cells: Result<HiddenCells, Absent>) -> Selection {
+    pub(super) fn selection(&self, select: &Select, cells: Result<CellCrossValidation, Absent>) -> Selection {
         let mut absent = self.absent();
         let hidden = cells.map_err(|why| absent.push(why)).ok();
         let mut table: Vec<Line> = (0..=self.max).map(|q| self.line(q)).collect();
         let mut choices = self.choices(select);
         if let Some(hidden) = &hidden {
-            table.iter_mut().for_each(|line| hidden.tell(line));
+            table.iter_mut().for_each(|line| hidden.fill(line));
             let place = usize::from(self.held_out.fewest().is_some());
             choices.splice(place..place, hidden.choice());
         }

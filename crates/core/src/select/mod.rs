@@ -1,7 +1,7 @@
 //! How many components: one table over q, what each method chooses, and a recommendation that says why.
 //!
 //! All numbers of components share one spectrum, so one pass over complete rows decides everything: likelihoods and information criteria,
-//! Minka's evidence, thresholds for noise, and cross-validation from the moments of each fold. Rows with holes have no spectrum: there is a
+//! Minka's evidence, thresholds for noise, and cross-validation from the moments of each fold. Rows with missing values have no spectrum: there is a
 //! fit for each number of components, and observed cells are hidden and predicted. Complete rows are judged so too when asked for.
 
 mod cells;
@@ -15,9 +15,9 @@ mod table;
 mod threshold;
 mod validation;
 
-pub use split::{HiddenCell, Hiding};
+pub use split::{CellSplit, HiddenCell};
 pub use table::{Absent, Choice, Line, Selection};
-pub use validation::{Exam, Marks, Predicts};
+pub use validation::{CellPredictor, CellScores, CellValidation};
 
 use crate::algorithm::RedundantFeatures;
 use crate::control::Control;
@@ -25,7 +25,7 @@ use crate::data::{FeatureSubset, RowSource, RowStream, Rows};
 use crate::error::{Error, Result};
 use crate::estimator::{Ppca, explained, with_threads};
 use crate::evidence::{Found, Moments, Pairwise, Survey, gather, gather_stream};
-use cells::HiddenCells;
+use cells::CellCrossValidation;
 use complete::Complete;
 use folds::Folds;
 
@@ -99,7 +99,7 @@ impl Select {
         self
     }
 
-    /// Whether cells of complete rows are hidden and predicted too; those of rows with holes always are.
+    /// Whether cells of complete rows are hidden and predicted too; those of rows with missing values always are.
     ///
     /// Each fold is fitted for each number of components in passes over the rows, until three more have predicted no better.
     pub fn cells(mut self, cells: bool) -> Self {
@@ -126,14 +126,14 @@ impl Select {
         self
     }
 
-    /// Nats per row that are left to gain when a fit with holes ends: by default 1e-8 for the likelihoods of the table and 1e-5 where
+    /// Nats per row that are left to gain when a fit with missing values ends: by default 1e-8 for the likelihoods of the table and 1e-5 where
     /// cells are hidden.
     pub fn tolerance(mut self, tolerance: f64) -> Self {
         self.tolerance = Some(tolerance);
         self
     }
 
-    /// Bytes that a fit with holes may hold besides rows that are in memory already; no limit by default.
+    /// Bytes that a fit with missing values may hold besides rows that are in memory already; no limit by default.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
         self
@@ -145,7 +145,7 @@ impl Select {
         self
     }
 
-    /// Looks at complete rows once, and as often as fits take when there are holes or cells are to be hidden.
+    /// Looks at complete rows once, and as often as fits take when values are missing or cells are to be hidden.
     ///
     /// # Errors
     /// When the options make no sense, or nothing varies.
@@ -164,7 +164,7 @@ impl Select {
         found.map_err(|e| explained(e, source, control))
     }
 
-    /// Rows that pass once, without holes: cells that were hidden would have to be seen again.
+    /// Complete rows that pass once: cells that were hidden would have to be seen again.
     ///
     /// # Errors
     /// As [`run_with`](Self::run_with), and [`Error::Hole`].
@@ -194,7 +194,7 @@ impl Select {
         if source.observed_only() {
             return incomplete::selection(self, source, control);
         }
-        if p > MOST_FEATURES && has_holes(source, control)? {
+        if p > MOST_FEATURES && has_missing(source, control)? {
             check_incomplete_features(p)?;
             return incomplete::selection(self, source, control);
         }
@@ -231,8 +231,8 @@ impl Select {
             return Ok(complete.selection(self, Err(Absent::new(cells::METHOD, reason))));
         }
         let most = self.max.unwrap_or(cells::MOST_COMPONENTS).min(complete.max().max(1));
-        let hidings = Hiding::folds(source, self.cell_folds(), self.seed, control)?;
-        let cells = HiddenCells::look(source, &hidings, &self.ppca(most), control)?;
+        let splits = CellSplit::folds(source, self.cell_folds(), self.seed, control)?;
+        let cells = CellCrossValidation::run(source, &splits, &self.ppca(most), control)?;
         Ok(complete.selection(self, cells))
     }
 
@@ -245,7 +245,7 @@ impl Select {
         self.folds.unwrap_or(CELL_FOLDS)
     }
 
-    /// What fits up to so many components when there are holes.
+    /// What fits up to so many components when values are missing.
     fn ppca(&self, components: usize) -> Ppca {
         let ppca = Ppca::new(components).seed(self.seed).memory(self.memory);
         self.tolerance.map_or(ppca.clone(), |tolerance| ppca.tolerance(tolerance))
@@ -289,7 +289,7 @@ fn check_incomplete_features(p: usize) -> Result<()> {
     Err(Error::Parameter { name, value, allowed })
 }
 
-fn has_holes(source: &dyn RowSource, control: &Control<'_>) -> Result<bool> {
+fn has_missing(source: &dyn RowSource, control: &Control<'_>) -> Result<bool> {
     let survey = gather(source, || Survey::empty(source.n_features()), control)?;
     Ok(survey.census().missing() > 0)
 }

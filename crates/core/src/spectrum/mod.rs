@@ -22,7 +22,7 @@ pub struct Spectrum {
     rows: usize,
     weight: f64,
     distortion: Option<f64>,     // when measured on the rows themselves
-    log_likelihood: Option<f64>, // when the rows have holes
+    log_likelihood: Option<f64>, // when values are missing
     own_scale: bool,             // whether each eigenvalue is known to its own scale
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct RawSpectrum {
     pub(crate) weight: f64,
     /// What the vectors leave, when measured on the rows themselves.
     pub(crate) distortion: Option<f64>,
-    /// Of the observed cells, when there are holes: no closed form has it.
+    /// Of the observed cells, when values are missing: no closed form has it.
     pub(crate) log_likelihood: Option<f64>,
     /// Whether each eigenvalue is known to its own scale, and those that are not there are exactly 0.
     pub(crate) own_scale: bool,
@@ -96,7 +96,7 @@ impl Spectrum {
         })
     }
 
-    /// The spectrum of the covariance W Wᵀ + σ²I that a fit with holes has found, with the log-likelihood of the observed
+    /// The spectrum of the covariance W Wᵀ + σ²I that a fit with missing values has found, with the log-likelihood of the observed
     /// cells; loadings (p × q).
     pub(crate) fn of_model(
         mean: Vec<f64>,
@@ -237,7 +237,7 @@ impl Spectrum {
     /// Log-likelihood of the rows under [`ppca`](Self::ppca), in closed form:
     /// $-\frac n2 \left( p \ln 2\pi + \sum_{i \le q} \ln\lambda_i + (p-q) \ln\sigma^2 + p \right)$.
     ///
-    /// Of rows with holes it is that of the observed cells, as the fit has found it. Infinite when the rows lie in a subspace
+    /// Of rows with missing values it is that of the observed cells, as the fit has found it. Infinite when the rows lie in a subspace
     /// that the model spans without noise.
     pub fn log_likelihood(&self) -> f64 {
         if let Some(of_observed_cells) = self.log_likelihood {

@@ -1,11 +1,11 @@
-//! Latent evidence without rows: of moments, scaled, and carried over from the parameters it was collected for to others.
+//! Latent evidence made without rows: from moments, multiplied, and in other latent coordinates.
 
 use std::sync::Arc;
 
 use super::Latent;
 use crate::error::Result;
 use crate::evidence::Moments;
-use crate::expectation::{LatentParameters, Units};
+use crate::expectation::{FeatureScale, LatentParameters};
 use crate::linalg::{Cholesky, Mat, MatRef, packed, packed_len, product, symmetric_eigen};
 
 /// New coordinates for z in which it has mean 0 and covariance I over the rows of some evidence: $z' = V^{-1/2}(z - \bar z)$.
@@ -47,13 +47,13 @@ impl Latent {
     /// What complete rows say, by their moments alone; all but the log-likelihood, which is left at 0.
     pub(crate) fn of_moments(parameters: &Arc<LatentParameters>, moments: &Moments) -> Result<Self> {
         let (w, noise, n) = (parameters.loadings_transposed(), parameters.noise(), moments.weight());
-        let (q, p, units) = (w.nrows(), w.ncols(), parameters.units());
+        let (q, p, scale) = (w.nrows(), w.ncols(), parameters.scale());
         let offset: Vec<f64> =
-            (0..p).map(|j| (moments.mean()[j] - parameters.mean()[j]) / units.of(j)).collect();
+            (0..p).map(|j| (moments.mean()[j] - parameters.mean()[j]) / scale.of(j)).collect();
         let covariance = moments.covariance();
         // Σ w (x − μ)(x − μ)ᵀ in units (p × p)
         let products = Mat::from_fn(p, p, |i, j| {
-            n * (covariance[(i, j)] / (units.of(i) * units.of(j)) + offset[i] * offset[j])
+            n * (covariance[(i, j)] / (scale.of(i) * scale.of(j)) + offset[i] * offset[j])
         });
         let gram = product(w, w.transpose()); // WᵀW (q × q)
         let ridge = |i: usize, j: usize| if i == j { noise } else { 0.0 };
@@ -76,7 +76,7 @@ impl Latent {
         let mut out = Self::empty(Arc::clone(parameters));
         out.second = Mat::from_fn(packed_len(q + 1), p, |k, _| second[k]);
         out.cross = Mat::from_fn(q + 1, p, |i, j| if i < q { cross[(i, j)] } else { n * offset[j] });
-        if matches!(units, Units::OfNoise(_)) {
+        if matches!(scale, FeatureScale::NoiseDeviations(_)) {
             out.squares = (0..p).map(|j| products[(j, j)]).collect();
         }
         let explained = |j: usize| (0..q).map(|i| w[(i, j)] * cross[(i, j)]).sum::<f64>();
@@ -120,7 +120,7 @@ impl Latent {
             // The new loadings in the old coordinates, and the change of (w, μ).
             let w: Vec<f64> =
                 (0..q).map(|i| (0..q).map(|k| frame.inverse[(i, k)] * after[k]).sum()).collect();
-            let moved = (to.mean()[j] - from.mean()[j]) / from.units().of(j);
+            let moved = (to.mean()[j] - from.mean()[j]) / from.scale().of(j);
             let centred: f64 = w.iter().zip(&frame.center).map(|(w, c)| w * c).sum();
             let change: Vec<f64> = (0..q).map(|i| w[i] - before[i]).chain([moved - centred]).collect();
             for (i, x) in change.iter().enumerate() {
@@ -153,11 +153,11 @@ mod tests {
     use crate::evidence::Accumulator;
 
     /// 40 rows of 4 features around a plane, a third of the cells missing when asked for.
-    fn rows(holes: bool) -> Chunk<'static> {
+    fn rows(incomplete: bool) -> Chunk<'static> {
         let cell = |i: usize, j: usize| {
             let (a, b) = ((i as f64 * 1.7).sin() * 3.0, (i as f64 * 0.9).cos());
             let noise = ((i * 31 + j * 17) % 23) as f64 / 23.0 - 0.5;
-            if holes && (i * 7 + j * 3) % 10 < 3 {
+            if incomplete && (i * 7 + j * 3) % 10 < 3 {
                 f64::NAN
             } else {
                 a * (j as f64 - 1.0) + b * 2.0 + 5.0 + noise
