@@ -30,8 +30,8 @@
 //! | [`memory`] | planned sizes, checked before they are allocated |
 //! | [`persist`] | models and evidence as bytes that two languages can read |
 //!
-//! Symbols, once and for all: x is a row of p features, z its q latent variables, W the p × q loadings, μ the mean,
-//! ε the noise of variance σ², and $x = Wz + \mu + \varepsilon$.
+//! Symbols, once and for all: x is a row of p features, z its q latent variables, W the p × q loadings, μ the
+//! mean, ε the noise of variance σ², and $x = Wz + \mu + \varepsilon$.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -1,7 +1,8 @@
-//! Dense rows with missing values in blocks: deviations, 0 where a cell is missing, and a 0/1 mask for each different pattern.
+//! Dense rows with missing values in blocks: deviations, 0 where a cell is missing, and a 0/1 mask for each
+//! different pattern.
 //!
-//! Everything that differs between rows with missing values is then a product with the mask. Rows that miss the same cells are put
-//! side by side, so that they share a column of the mask and whatever is made from it.
+//! Everything that differs between rows with missing values is then a product with the mask. Rows that miss
+//! the same cells are put side by side, so that they share a column of the mask and whatever is made from it.
 
 use super::incomplete::{FeatureLoadings, IncompleteRows, Mean};
 use crate::data::Real;
@@ -197,7 +198,8 @@ fn masked_rest(fitted: &mut [f64], e: &[f64], mask: &[f64], scale: Option<&[f64]
     }
 }
 
-/// Calls `f` with blocks of those of the given rows that have a cell; e = (x − mean) · factor, feature by feature.
+/// Calls `f` with blocks of those of the given rows that have a cell; e = (x − mean) · factor, feature by
+/// feature.
 pub(crate) fn for_each_masked<T: Real, E>(
     view: MatRef<'_, T>,
     rows: impl Iterator<Item = usize>,

@@ -268,8 +268,8 @@ impl<'a> Chunk<'a> {
         with_view!(&self.cells, view => Real::with_wide(view, f))
     }
 
-    /// The error that fits the first infinite cell (row by row) or, when there is none, the first missing cell; rows of no
-    /// weight do not count.
+    /// The error that fits the first infinite cell (row by row) or, when there is none, the first missing
+    /// cell; rows of no weight do not count.
     ///
     /// `operation` completes the sentence "… needs complete rows".
     pub(crate) fn explain_not_finite(&self, operation: &'static str) -> Option<Error> {

@@ -72,9 +72,10 @@ impl Census {
 
     /// The largest number of components that leaves something for the noise.
     ///
-    /// An affine q-plane in p dimensions has (q + 1)(p − q) free numbers. A row of k cells lies in it for free when k ≤ q and asks for
-    /// k − q equations otherwise; with no more equations than free numbers a plane passes through all cells: the noise
-    /// can vanish and the likelihood grow without limit or, with no equation at all, noise and loadings cannot be told apart.
+    /// An affine q-plane in p dimensions has (q + 1)(p − q) free numbers. A row of k cells lies in it for
+    /// free when k ≤ q and asks for k − q equations otherwise; with no more equations than free numbers a
+    /// plane passes through all cells: the noise can vanish and the likelihood grow without limit or, with no
+    /// equation at all, noise and loadings cannot be told apart.
     pub fn supported_components(&self) -> usize {
         let p = self.n_features();
         let supports = |q: &usize| self.beyond(*q) > ((q + 1) * (p - q)) as u64;

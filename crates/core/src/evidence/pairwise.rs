@@ -1,4 +1,5 @@
-//! The covariance of each pair of features from the rows that have both: where a fit with missing values starts.
+//! The covariance of each pair of features from the rows that have both: where a fit with missing values
+//! starts.
 
 use super::census::Census;
 use super::margins::Margins;
@@ -12,8 +13,8 @@ use crate::linalg::{Mat, MatRef, add_product, lower_crossproduct, mirror_lower};
 /// Rows that are looked at before a chunk is taken for complete.
 const FIRST_ROWS: usize = 16;
 
-/// Moments of complete rows for as long as no value is missing, then also counts, sums and products of each pair of
-/// features over the rows that have both (available cases).
+/// Moments of complete rows for as long as no value is missing, then also counts, sums and products of each
+/// pair of features over the rows that have both (available cases).
 ///
 /// Complete data so cost nothing more than [`Moments`], which is what comes out then.
 #[derive(Debug, Clone)]
@@ -40,8 +41,8 @@ pub struct AvailableCases {
     pub weights: Vec<f64>,
     /// Mean of the observed cells of each feature.
     pub mean: Vec<f64>,
-    /// Covariance of each pair of features over the rows that have both, 0 where there are none; not always positive
-    /// semidefinite (p × p).
+    /// Covariance of each pair of features over the rows that have both, 0 where there are none; not always
+    /// positive semidefinite (p × p).
     pub covariance: Mat<f64>,
     /// Pairs of features that no row has both of.
     pub unseen_pairs: usize,
@@ -70,7 +71,8 @@ impl Pairwise {
     /// Moments when all rows were complete, available cases otherwise.
     ///
     /// # Errors
-    /// [`Error::NeverObserved`] for features without a cell, [`Error::NoRows`], [`Error::Scale`] when numbers overflow.
+    /// [`Error::NeverObserved`] for features without a cell, [`Error::NoRows`], [`Error::Scale`] when numbers
+    /// overflow.
     pub fn finish(self) -> Result<Found> {
         let Self { census, complete, pairs } = self;
         let Some(mut pairs) = pairs else { return Ok(Found::Complete(complete)) };

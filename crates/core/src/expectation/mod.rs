@@ -4,17 +4,19 @@
 //! $z \sim N(0, I)$ and $\varepsilon \sim N(0, s I)$. With the observed cells O of the row,
 //!
 //! - $M = s I + \sum_{j \in O} a_j a_j^\top$ (q × q), the same for all rows that observe the same cells,
-//! - $E[z] = M^{-1} \sum_{j \in O} a_j e_j$ and $\mathrm{Cov}[z] = s M^{-1}$,
-//! - $\ln p(e) = -\tfrac12 ( |O| \ln 2\pi + (|O| - q) \ln s + \ln |M| + \|e - A z\|^2 / s + \|z\|^2 )$ at $z = E[z]$.
+//! - $\bar z = M^{-1} \sum_{j \in O} a_j e_j$ is the mean of z given the row, and $s M^{-1}$ its covariance,
+//! - $\ln p(e) = -\tfrac12 ( |O| \ln 2\pi + (|O| - q) \ln s + \ln |M| + \|e - A \bar z\|^2 / s + \|\bar z\|^2
+//!   )$.
 //!
 //! EM collects its evidence from this ([`Latent`](crate::evidence::Latent)), and a fitted model answers
-//! questions about rows with missing values by it. Neither weights nor what is done with the result is known here: a
-//! mixture can weight the same rows by its responsibilities.
+//! questions about rows with missing values by it. It knows no weights: a mixture can weight the rows of each
+//! component by responsibilities, which are made of these log densities.
 //!
-//! Two kinds of rows do not come here. Complete rows share one M, so whole products of blocks serve them
-//! (`model/kernel.rs`). Rows whose M is all but singular (no noise, or fewer cells than latent variables under little
-//! noise) need the other side of the matrix, which is not vectorised over patterns
-//! ([`LatentFactor`](crate::linalg)).
+//! Two kinds of rows are not worked on here:
+//!
+//! - Complete rows share one M. Products of whole blocks serve them (`model/factored.rs`).
+//! - Rows whose M is all but singular (no noise, or fewer cells than latent variables under little noise)
+//!   need another factor, `linalg::LatentFactor`, one pattern at a time.
 
 mod parameters;
 
@@ -39,8 +41,8 @@ pub(crate) struct ScaledModel<'a> {
 
 /// The posterior of the latent variables of some rows.
 ///
-/// Where A and μ are uncertain (variational Bayes), aⱼaⱼᵀ and aⱼ(xⱼ − μⱼ) are expectations; the log density is then the
-/// bound of \[IR10\] without the terms that no row is in.
+/// Where A and μ are uncertain (variational Bayes), aⱼaⱼᵀ and aⱼ(xⱼ − μⱼ) are expectations; the log density
+/// is then the bound of \[IR10\] without the terms that no row is in.
 pub(crate) struct Expectation<'a, R: IncompleteRows + ?Sized> {
     model: ScaledModel<'a>,
     rows: &'a R,
@@ -112,7 +114,8 @@ impl<'a, R: IncompleteRows + ?Sized> Expectation<'a, R> {
 
     /// Squared Mahalanobis distance ‖e − Az‖²/s + ‖z‖² of each row, given its squared residual.
     ///
-    /// Equal to eᵀ(s I + AAᵀ)⁻¹e because the posterior mean z minimises the sum; a sum of squares does not cancel.
+    /// Equal to eᵀ(s I + AAᵀ)⁻¹e because the posterior mean z minimises the sum; a sum of squares does not
+    /// cancel.
     pub(crate) fn mahalanobis(&self, squared_residuals: &[f64]) -> Vec<f64> {
         let mut distances: Vec<f64> = squared_residuals.iter().map(|s| s / self.model.noise).collect();
         for i in 0..self.n_latent() {

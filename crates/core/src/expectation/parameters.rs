@@ -11,8 +11,9 @@ use crate::linalg::{
 /// Where features differ by orders of magnitude, a squared scale counts up to this multiple of the smallest.
 const SMALL_FEATURES: f64 = 100.0;
 
-/// The parameters that an expectation step is made for: μ, W and the variance of the noise, one for all features
-/// (PPCA) or one for each (factor analysis). "Scaled" means divided by the `FeatureScale`. Where W and μ are uncertain, they are the means, with a covariance for each feature.
+/// The parameters that an expectation step is made for: μ, W and the variance of the noise, one for all
+/// features (PPCA) or one for each (factor analysis). "Scaled" means divided by the `FeatureScale`. Where W
+/// and μ are uncertain, they are the means, with a covariance for each feature.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LatentParameters {
     mean: Vec<f64>,
@@ -66,8 +67,8 @@ impl LatentParameters {
         Ok(Self::in_noise(mean, &scaled, deviations))
     }
 
-    /// One noise for all, with cells, loadings Wᵀ (q × p) and √noise in multiples of a unit, so that squares stay in range; the mean
-    /// is not.
+    /// One noise for all, with cells, loadings Wᵀ (q × p) and √noise in multiples of a unit, so that squares
+    /// stay in range; the mean is not.
     pub(crate) fn in_units(mean: Vec<f64>, loadings: &Mat<f64>, noise: f64, unit: f64) -> Self {
         Self::of(mean, loadings, noise, FeatureScale::Common(unit))
     }
@@ -87,8 +88,8 @@ impl LatentParameters {
         Self { mean_rest, ..self }
     }
 
-    /// The same with means that are so much larger, kept to the last bit: beside a mean of 1e15 the steps of an iteration
-    /// are below its rounding.
+    /// The same with means that are so much larger, kept to the last bit: beside a mean of 1e15 the steps of
+    /// an iteration are below its rounding.
     pub(crate) fn moved(mut self, steps: &[f64], from: &Self) -> Self {
         for (j, step) in steps.iter().enumerate() {
             let (mean, rest) = exact_sum(from.mean[j], from.mean_rest[j] + step);
@@ -116,8 +117,8 @@ impl LatentParameters {
         negligible(rows, scales.len(), scales.iter().map(|s| s.min(most)).sum())
     }
 
-    /// What rounding of residuals adds to the squared Mahalanobis distance of a row: (ε s/σ)² of the feature of largest scale s,
-    /// with a margin.
+    /// What rounding of residuals adds to the squared Mahalanobis distance of a row: (ε s/σ)² of the feature
+    /// of largest scale s, with a margin.
     pub(crate) fn rounding_of_residuals(&self) -> f64 {
         let largest = self.squared_scales().into_iter().fold(0.0, f64::max);
         16.0 * f64::EPSILON.powi(2) * largest / self.noise
@@ -125,8 +126,9 @@ impl LatentParameters {
 
     /// The same model, with z turned so that W Wᵀ has its principal axes along the latent variables.
     ///
-    /// A feature of large scale then has a loading on few of them, and in sums such as Σ wⱼwⱼᵀ over the features of a row
-    /// the others keep their digits. Each axis takes the place where it turns least, so that iterates stay comparable.
+    /// A feature of large scale then has a loading on few of them, and in sums such as Σ wⱼwⱼᵀ over the
+    /// features of a row the others keep their digits. Each axis takes the place where it turns least, so
+    /// that iterates stay comparable.
     pub(crate) fn along_axes(&self) -> Self {
         let w = &self.loadings.a;
         let mut axes = padded(graded_right_singular(w.transpose(), f64::EPSILON.powi(2)));

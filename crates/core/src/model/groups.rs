@@ -151,7 +151,8 @@ impl OnePattern<'_> {
     }
 }
 
-/// T² = zᵀ (I + s G⁺)⁻¹ z of least-squares coordinates z (q × rows), whose covariance under the model is I + s G⁺.
+/// T² = zᵀ (I + s G⁺)⁻¹ z of least-squares coordinates z (q × rows), whose covariance under the model is I +
+/// s G⁺.
 fn squared_scores(least_squares: &LatentFactor, noise: f64, z: MatRef<'_, f64>) -> Vec<f64> {
     let LatentFactor::Noiseless { eigen, rank } = least_squares else { return Vec::new() };
     let t = product(eigen.vectors.subcols(0, *rank).transpose(), z); // (rank × rows)

@@ -1,4 +1,5 @@
-//! The missing cells of rows: their distribution, means, deviations and draws, given the cells that were observed.
+//! The missing cells of rows: their distribution, means, deviations and draws, given the cells that were
+//! observed.
 
 use std::ops::Range;
 
@@ -38,7 +39,8 @@ pub struct Conditional {
 pub struct Imputed {
     /// The rows (n × p): observed cells as they were, conditional means where values are missing.
     pub cells: Mat<f64>,
-    /// Conditional standard deviation of each missing cell (n × p), noise included; 0 where a cell was observed.
+    /// Conditional standard deviation of each missing cell (n × p), noise included; 0 where a cell was
+    /// observed.
     pub std: Mat<f64>,
 }
 
@@ -70,8 +72,8 @@ impl LinearGaussian {
         Ok(Conditional { features, mean, covariance })
     }
 
-    /// The rows (n × p) with each missing cell filled by its conditional mean $\mu_j + w_j^\top E(z)$; observed cells stay as
-    /// they are, to the last bit. An empty row becomes the mean.
+    /// The rows (n × p) with each missing cell filled by its conditional mean $\mu_j + w_j^\top E(z)$;
+    /// observed cells stay as they are, to the last bit. An empty row becomes the mean.
     ///
     /// # Errors
     /// When rows have another number of features or an infinite cell, or the answer does not fit in memory.
@@ -87,8 +89,8 @@ impl LinearGaussian {
         Ok(stack(self.n_features(), parts.iter().map(Mat::as_ref)))
     }
 
-    /// As [`impute`](Self::impute), with the standard deviation of each missing cell given the row's observed cells,
-    /// $\sqrt{\sigma_j^2 + w_j^\top \mathrm{Cov}(z)\, w_j}$.
+    /// As [`impute`](Self::impute), with the standard deviation of each missing cell given the row's observed
+    /// cells, $\sqrt{\sigma_j^2 + w_j^\top \mathrm{Cov}(z)\, w_j}$.
     ///
     /// # Errors
     /// When rows have another number of features or an infinite cell, or the answer does not fit in memory.
@@ -107,12 +109,12 @@ impl LinearGaussian {
         Ok(Imputed { cells, std: stack(p, parts.iter().map(|(_, std)| std.as_ref())) })
     }
 
-    /// Draws of the missing cells given the observed ones (multiple imputation): one n × p matrix per draw, in which
-    /// observed cells stay as they are.
+    /// Draws of the missing cells given the observed ones (multiple imputation): one n × p matrix per draw,
+    /// in which observed cells stay as they are.
     ///
-    /// z is drawn from the row's posterior and noise is added, which is exactly the conditional distribution of the
-    /// missing cells, with its covariances. Draw d of row r depends on the seed, d, r and the row alone: not on how
-    /// rows are cut into chunks, which draws are asked for or how many threads there are.
+    /// z is drawn from the row's posterior and noise is added, which is exactly the conditional distribution
+    /// of the missing cells, with its covariances. Draw d of row r depends on the seed, d, r and the row
+    /// alone: not on how rows are cut into chunks, which draws are asked for or how many threads there are.
     ///
     /// # Errors
     /// When rows have another number of features or an infinite cell, or the answer does not fit in memory.
@@ -141,8 +143,8 @@ impl LinearGaussian {
         Ok((0..draws.len()).map(stacked).collect())
     }
 
-    /// Mean and standard deviation of named cells (row, feature), in the order given, each given the cells that were
-    /// observed in its row. A cell that was observed itself is known: its value, with deviation 0.
+    /// Mean and standard deviation of named cells (row, feature), in the order given, each given the cells
+    /// that were observed in its row. A cell that was observed itself is known: its value, with deviation 0.
     ///
     /// The work is in proportion to the observed cells of the rows that are asked for.
     ///

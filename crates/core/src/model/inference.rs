@@ -233,8 +233,8 @@ impl<'m> Inference<'m> {
         ListedRows::new(cells, rows.iter().map(|r| r.at), features.mean[..].into(), &features.root)
     }
 
-    /// Calls `f` with groups of listed rows that have the same features (in the order of their first rows), each with a
-    /// factor of its own.
+    /// Calls `f` with groups of listed rows that have the same features (in the order of their first rows),
+    /// each with a factor of its own.
     fn for_each_pattern(
         &self,
         cells: ObservedRows<'_>,

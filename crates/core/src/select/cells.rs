@@ -1,7 +1,8 @@
-//! Cell-wise cross-validation: observed cells are hidden fold by fold and predicted from the others \[Wold78\].
+//! Cell-wise cross-validation: observed cells are hidden fold by fold and predicted from the others
+//! \[Wold78\].
 //!
-//! It asks what a model is for when cells are missing, and needs no complete row. For each fold there is one growth: the fit of q components
-//! starts from that of q − 1.
+//! It asks what a model is for when cells are missing, and needs no complete row. For each fold there is one
+//! growth: the fit of q components starts from that of q − 1.
 
 use super::fold_scores::{FoldScores, because};
 use super::split::CellSplit;

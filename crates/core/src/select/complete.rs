@@ -27,7 +27,8 @@ pub(super) struct Complete {
 }
 
 impl Complete {
-    /// From all moments and, where rows were seen, those of the folds; features that add no direction are left out.
+    /// From all moments and, where rows were seen, those of the folds; features that add no direction are
+    /// left out.
     pub(super) fn new(select: &Select, moments: &Moments, folds: Option<&Folds>) -> Result<Self> {
         let (rows, p) = (moments.rows(), moments.n_features());
         if rows < 2 {
@@ -37,7 +38,8 @@ impl Complete {
         let others = redundant.others(p);
         match others.len() {
             0 => Err(Error::Constant),
-            // All there are, or all multiples of one: the rows lie on a line, which needs no choice of features.
+            // All there are, or all multiples of one: the rows lie on a line, which needs no choice of
+            // features.
             n if n == p || n == 1 => Self::of_features(select, moments, folds, None),
             _ => {
                 let folds = folds.map(|folds| folds.of_features(&others));
@@ -158,7 +160,8 @@ impl Complete {
         out
     }
 
-    /// The largest evidence; it has no limit where enough rows vary in fewer directions than there are features.
+    /// The largest evidence; it has no limit where enough rows vary in fewer directions than there are
+    /// features.
     fn evidence_choice(&self) -> Option<Choice> {
         let (p, rank) = (self.values.values().len(), self.values.rank());
         if rank < p && self.values.rows() > p as f64 && self.max + 1 == rank {

@@ -1,8 +1,9 @@
 //! How many components: one table over q, what each method chooses, and a recommendation that says why.
 //!
-//! All numbers of components share one spectrum, so one pass over complete rows decides everything: likelihoods and information criteria,
-//! Minka's evidence, thresholds for noise, and cross-validation from the moments of each fold. Rows with missing values have no spectrum: there is a
-//! fit for each number of components, and observed cells are hidden and predicted. Complete rows are judged so too when asked for.
+//! All numbers of components share one spectrum, so one pass over complete rows decides everything:
+//! likelihoods and information criteria, Minka's evidence, thresholds for noise, and cross-validation from
+//! the moments of each fold. Rows with missing values have no spectrum: there is a fit for each number of
+//! components, and observed cells are hidden and predicted. Complete rows are judged so too when asked for.
 
 mod cells;
 mod complete;
@@ -86,29 +87,32 @@ impl Select {
         Self { max, folds, cells, samples, fraction, seed, tolerance, memory: usize::MAX, threads: None }
     }
 
-    /// The largest number of components to look at. By default all that leave noise, and of those for which cells are hidden, which costs
-    /// many fits, 10.
+    /// The largest number of components to look at. By default all that leave noise, and of those for which
+    /// cells are hidden, which costs many fits, 10.
     pub fn max(mut self, components: usize) -> Self {
         self.max = Some(components);
         self
     }
 
-    /// Parts that rows, or cells, are dealt to for cross-validation, at least 2; by default 10 of rows and 5 of cells.
+    /// Parts that rows, or cells, are dealt to for cross-validation, at least 2; by default 10 of rows and 5
+    /// of cells.
     pub fn folds(mut self, folds: usize) -> Self {
         self.folds = Some(folds);
         self
     }
 
-    /// Whether cells of complete rows are hidden and predicted too; those of rows with missing values always are.
+    /// Whether cells of complete rows are hidden and predicted too; those of rows with missing values always
+    /// are.
     ///
-    /// Each fold is fitted for each number of components in passes over the rows, until three more have predicted no better.
+    /// Each fold is fitted for each number of components in passes over the rows, until three more have
+    /// predicted no better.
     pub fn cells(mut self, cells: bool) -> Self {
         self.cells = cells;
         self
     }
 
-    /// Samples of noise for parallel analysis. By default 50 for up to 100 features and fewer for more, whose eigenvalues differ less from
-    /// one sample to the next, but at least 20.
+    /// Samples of noise for parallel analysis. By default 50 for up to 100 features and fewer for more, whose
+    /// eigenvalues differ less from one sample to the next, but at least 20.
     pub fn samples(mut self, samples: usize) -> Self {
         self.samples = Some(samples);
         self
@@ -126,14 +130,15 @@ impl Select {
         self
     }
 
-    /// Nats per row that are left to gain when a fit with missing values ends: by default 1e-8 for the likelihoods of the table and 1e-5 where
-    /// cells are hidden.
+    /// Nats per row that are left to gain when a fit with missing values ends: by default 1e-8 for the
+    /// likelihoods of the table and 1e-5 where cells are hidden.
     pub fn tolerance(mut self, tolerance: f64) -> Self {
         self.tolerance = Some(tolerance);
         self
     }
 
-    /// Bytes that a fit with missing values may hold besides rows that are in memory already; no limit by default.
+    /// Bytes that a fit with missing values may hold besides rows that are in memory already; no limit by
+    /// default.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
         self
@@ -145,7 +150,8 @@ impl Select {
         self
     }
 
-    /// Looks at complete rows once, and as often as fits take when values are missing or cells are to be hidden.
+    /// Looks at complete rows once, and as often as fits take when values are missing or cells are to be
+    /// hidden.
     ///
     /// # Errors
     /// When the options make no sense, or nothing varies.

@@ -16,7 +16,8 @@ const STREAMS: u64 = 1 << 62;
 
 /// Which observed cells are hidden: each by a draw of its own, so that neither chunks nor threads matter.
 ///
-/// The last cells of a feature are never hidden: nothing would be left to learn it from. Rows of no weight are no rows.
+/// The last cells of a feature are never hidden: nothing would be left to learn it from. Rows of no weight
+/// are no rows.
 ///
 /// ```
 /// use covary::Control;
@@ -71,7 +72,8 @@ impl CellSplit {
         Ok(parts.split(0, 0.0..share, Arc::new(parts.all())))
     }
 
-    /// Deals the observed cells to so many folds: each split hides the cells of one of them. One pass over the rows.
+    /// Deals the observed cells to so many folds: each split hides the cells of one of them. One pass over
+    /// the rows.
     ///
     /// # Errors
     /// Those of the rows; [`Error::Interrupted`].
@@ -144,7 +146,8 @@ impl CellSplit {
     }
 }
 
-/// A number for each observed cell, uniform between 0 and 1: it depends on the seed, the row and the features that this has.
+/// A number for each observed cell, uniform between 0 and 1: it depends on the seed, the row and the features
+/// that this has.
 #[derive(Debug, Clone)]
 struct Draws {
     generator: ChaCha8Rng,

@@ -44,7 +44,8 @@ enum Storage<'a> {
 }
 
 impl<'a> CellValidation<'a> {
-    /// Of rows and what is hidden of them. Where only observed cells are stored, the training cells are copied.
+    /// Of rows and what is hidden of them. Where only observed cells are stored, the training cells are
+    /// copied.
     ///
     /// # Errors
     /// Those of the rows.
@@ -151,7 +152,8 @@ impl CellScores {
         (self.baseline_squares / self.weight).sqrt()
     }
 
-    /// Q² = 1 − PRESS/Σ(x − mean of what is left)² \[Wold78\]: 1 is perfect, 0 no better than the means; NaN when hidden cells do not vary.
+    /// Q² = 1 − PRESS/Σ(x − mean of what is left)² \[Wold78\]: 1 is perfect, 0 no better than the means; NaN
+    /// when hidden cells do not vary.
     pub fn q2(&self) -> f64 {
         1.0 - self.squares / self.baseline_squares
     }

@@ -1,14 +1,9 @@
-//! What rows with missing values say about the parameters of PPCA or factor analysis, given the parameters so far: the expectation
-//! step, merged.
+//! What rows with missing values say about the parameters of PPCA or factor analysis, given the parameters so
+//! far: the sums of the [expectation step](crate::expectation).
 //!
-//! With $M_i = \sigma^2 I + \sum_{j \in O_i} w_j w_j^\top$ over the observed cells $O_i$ of a row, its latent variables have
-//! mean $z_i = M_i^{-1} \sum_{j \in O_i} w_j (x_{ij} - \mu_j)$ and covariance $C_i = \sigma^2 M_i^{-1}$. All $M_i$ are one product
-//! of the 0/1 mask with the packed $w_j w_j^\top$, and what a feature needs of its rows is one product of the mask with the
-//! packed second moments of $(z_i, 1)$. Factor analysis is the same with each feature divided by the deviation of its noise.
-//!
-//! Where W and μ are known as a distribution only (variational Bayes), $w_j w_j^\top$ is its expectation, which adds a
-//! covariance to the product of the means; what is then called the likelihood is the bound of \[IR10\] without the terms that
-//! no row is in.
+//! A feature needs the second moments of (z, 1) over the rows that have it. For a block of rows that is one
+//! product of the 0/1 mask with the packed moments of each pattern. Factor analysis is the same with each
+//! feature divided by the deviation of its noise.
 
 mod transform;
 
@@ -33,7 +28,8 @@ const LANES: usize = 64;
 
 /// Sums over weighted rows with missing values, for given parameters.
 ///
-/// Rows without an observed cell say nothing and change nothing. Evidence for other parameters cannot be merged.
+/// Rows without an observed cell say nothing and change nothing. Evidence for other parameters cannot be
+/// merged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Latent {
     parameters: Arc<LatentParameters>,

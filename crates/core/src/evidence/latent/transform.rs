@@ -8,7 +8,8 @@ use crate::evidence::Moments;
 use crate::expectation::{FeatureScale, LatentParameters};
 use crate::linalg::{Cholesky, Mat, MatRef, packed, packed_len, product, symmetric_eigen};
 
-/// New coordinates for z in which it has mean 0 and covariance I over the rows of some evidence: $z' = V^{-1/2}(z - \bar z)$.
+/// New coordinates for z in which it has mean 0 and covariance I over the rows of some evidence: $z' =
+/// V^{-1/2}(z - \bar z)$.
 pub(crate) struct Frame {
     center: Vec<f64>,  // z̄ (q)
     inverse: Mat<f64>, // V^-½ (q × q)
@@ -106,8 +107,8 @@ impl Latent {
         self
     }
 
-    /// The same sums about z in other coordinates and deviations from other parameters, in the same units and with one noise for
-    /// all: what rows that are gone would say of them if z were still what it was.
+    /// The same sums about z in other coordinates and deviations from other parameters, at the same scale and
+    /// with one noise for all: what rows that are gone would say of them if z were still what it was.
     pub(crate) fn carried(&self, to: &Arc<LatentParameters>, frame: &Frame) -> Self {
         let from = self.parameters();
         let (p, q) = (from.n_features(), from.n_latent());
@@ -195,7 +196,8 @@ mod tests {
         assert_near(&ours.loadings(), &theirs.loadings());
     }
 
-    /// The maximum does not depend on the coordinates in which it is looked for: at it, there is nothing left to gain.
+    /// The maximum does not depend on the coordinates in which it is looked for: at it, there is nothing left
+    /// to gain.
     #[test]
     fn evidence_carried_to_its_maximum_has_its_maximum_there() {
         let mut evidence = Latent::empty(start());
