@@ -189,3 +189,35 @@ impl PatternUncertainty {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blocks::ListedRows;
+    use crate::data::Observed;
+
+    /// Two rows of two features with loadings 1 and 2 and noise ½; the second row has its first cell only.
+    #[test]
+    fn posteriors_by_hand() {
+        let observed = Observed::from_rows(vec![0, 2, 3], vec![0, 1, 0], vec![1.0, 3.0, 1.0], 2).unwrap();
+        let mean = [0.0, 0.0];
+        let rows = ListedRows::new(observed.rows(0..2), 0..2, mean[..].into(), &[1.0, 1.0]);
+        let loadings = FeatureLoadings::new(&Mat::from_fn(1, 2, |_, j| [1.0, 2.0][j]));
+        let model = ScaledModel { loadings: &loadings, noise: 0.5, uncertainty: None };
+        for step in [Expectation::new(model, &rows), Expectation::reproducible(model, &rows)] {
+            // M = ½ + 1 + 4 and ½ + 1.
+            let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-14, "{a} {b}");
+            near(step.mean()[(0, 0)], 7.0 / 5.5);
+            near(step.mean()[(1, 0)], 1.0 / 1.5);
+            near(step.covariances()[(0, 0)], 0.5 / 5.5);
+            near(step.covariances()[(1, 0)], 0.5 / 1.5);
+            // C = ½ I + aaᵀ: |C| = ½ · 5½, and C⁻¹ = 2 (I − aaᵀ/5½); for one cell it is 1½.
+            let distances = step.mahalanobis(&step.squared_residuals());
+            near(distances[0], 2.0 * (10.0 - 49.0 / 5.5));
+            near(distances[1], 1.0 / 1.5);
+            let densities = step.log_densities(&distances);
+            near(densities[0], -0.5 * (2.0 * TAU.ln() + 2.75f64.ln() + distances[0]));
+            near(densities[1], -0.5 * (TAU.ln() + 1.5f64.ln() + distances[1]));
+        }
+    }
+}
