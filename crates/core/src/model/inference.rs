@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 use super::LinearGaussian;
 use super::factored::FactoredModel;
 use super::groups::{Group, OnePattern};
-use super::many_patterns::{ManyPatterns, ScaledFeatures};
+use super::many_patterns::ScaledFeatures;
 use crate::blocks::{IncompleteRows, ListedRows, for_each_masked_of, observed_cells};
 use crate::data::{Cells, Chunk, ObservedRows, Real, with_view};
 use crate::error::{Error, Result};
@@ -174,7 +174,7 @@ impl<'m> Inference<'m> {
         for_each_masked_of(BLOCK_ROWS, view, rows.into_iter(), mean, scale, |block| {
             let (good, bad) = self.well_posed(block, &block.rows);
             if bad.is_empty() {
-                return f(Group::ManyPatterns(ManyPatterns::new(features, good, block)));
+                return f(Group::many_patterns(features, good, block));
             }
             left.extend(good);
             ill_posed.extend(bad);
@@ -184,7 +184,7 @@ impl<'m> Inference<'m> {
             return Ok(ill_posed);
         }
         for_each_masked_of(BLOCK_ROWS, view, left.into_iter(), mean, scale, |block| {
-            f(Group::ManyPatterns(ManyPatterns::new(features, block.rows.clone(), block)))
+            f(Group::many_patterns(features, block.rows.clone(), block))
         })?;
         Ok(ill_posed)
     }
@@ -221,7 +221,7 @@ impl<'m> Inference<'m> {
             if !good.is_empty() {
                 let listed = if bad.is_empty() { listed } else { self.listed(cells, &good) };
                 let rows = good.iter().map(|r| r.row).collect();
-                f(Group::ManyPatterns(ManyPatterns::new(self.features(), rows, &listed)))?;
+                f(Group::many_patterns(self.features(), rows, &listed))?;
             }
             others.extend(bad);
         }
