@@ -16,10 +16,13 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`data`] | rows from anywhere, as chunks: single or double precision, holes, weights |
+//! | [`data`] | rows from anywhere, as chunks: single or double precision, missing values, weights |
+//! | [`blocks`] | what works on a block of rows |
+//! | [`expectation`] | the expectation step: the posterior of latent variables for given parameters |
 //! | [`evidence`] | statistics of rows that can be merged |
 //! | [`algorithm`] | how a model is found: mathematics only, and the one loop |
 //! | [`model`] | what a fitted model is and what can be asked of it |
+//! | [`spectrum`] | eigenvalues and directions of a covariance, Minka's evidence and information criteria |
 //! | [`estimator`] | the front doors: options → plan → algorithm → model and report |
 //! | [`rotate`] | loadings turned so that they can be read |
 //! | [`assess`] | how well a factor model fits, how sure its numbers are, whether data are worth one |
@@ -27,8 +30,8 @@
 //! | [`memory`] | planned sizes, checked before they are allocated |
 //! | [`persist`] | models and evidence as bytes that two languages can read |
 //!
-//! Symbols, once and for all: x is a row of p features, z its q latent variables, W the p × q loadings, μ the mean,
-//! ε the noise of variance σ², and $x = Wz + \mu + \varepsilon$.
+//! Symbols, once and for all: x is a row of p features, z its q latent variables, W the p × q loadings, μ the
+//! mean, ε the noise of variance σ², and $x = Wz + \mu + \varepsilon$.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -74,7 +74,7 @@ impl Request {
 
     /// The same of a family of any kind.
     pub fn of(family: Arc<dyn Family>) -> Self {
-        Self { family, run: Run::default(), scale: Scale::None, start: None, select: Select::new() }
+        Self { run: family.how(), family, scale: Scale::None, start: None, select: Select::new() }
     }
 
     /// How to run.

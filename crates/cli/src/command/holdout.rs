@@ -5,7 +5,7 @@ use std::time::Instant;
 use covary::Control;
 use covary::data::RowSource;
 use covary::model::AnyModel;
-use covary::select::{Exam, Hiding, Marks};
+use covary::select::{CellScores, CellSplit, CellValidation};
 use serde::Serialize;
 
 use super::answer::check_features;
@@ -26,13 +26,13 @@ pub(super) fn run(args: &Holdout) -> Result<Code> {
     let (source, hiding, given) = prepare(args)?;
     let about = about_rows(&source.schema);
     let rows = again(args, &source)?;
-    let exam = Exam::new(rows, &hiding).map_err(&about)?;
+    let exam = CellValidation::new(rows, &hiding).map_err(&about)?;
     let judged = match given {
         Some(model) => Judged { model, converged: true },
         None => fit(args, &source, &exam)?,
     };
     interrupt::worth_saving(false);
-    let marks = exam.mark(judged.model.imputer()?).map_err(&about)?;
+    let marks = exam.score(judged.model.imputer()?).map_err(&about)?;
     if marks.cells == 0 {
         return Err(Failure::data(format!(
             "{} has {}, and none of them could be hidden; give a larger share",
@@ -49,7 +49,7 @@ pub(super) fn run(args: &Holdout) -> Result<Code> {
 }
 
 /// The rows, what is hidden of them, and the model if one is given.
-fn prepare(args: &Holdout) -> Result<(Source, Hiding, Option<AnyModel>)> {
+fn prepare(args: &Holdout) -> Result<(Source, CellSplit, Option<AnyModel>)> {
     let saved = args.model.as_ref().map(|path| read_model(path)).transpose()?;
     let source = Source::open(&args.fit.reading(), saved.as_ref().map(ModelFeatures::from))?;
     if let Some(saved) = &saved {
@@ -65,9 +65,9 @@ fn prepare(args: &Holdout) -> Result<(Source, Hiding, Option<AnyModel>)> {
     Ok((source, hiding, None))
 }
 
-fn hide(args: &Holdout, source: &Source) -> Result<Hiding> {
+fn hide(args: &Holdout, source: &Source) -> Result<CellSplit> {
     let control = Control::new().cancel(interrupt::flag());
-    let hiding = Hiding::of_share(again(args, source)?, args.share, args.seed, &control);
+    let hiding = CellSplit::of_share(again(args, source)?, args.share, args.seed, &control);
     hiding.map_err(about_rows(&source.schema))
 }
 
@@ -87,8 +87,8 @@ struct Judged {
 }
 
 /// Fits what is not hidden.
-fn fit(args: &Holdout, source: &Source, exam: &Exam<'_>) -> Result<Judged> {
-    let fitted = fit_rows(&args.fit, source, exam.shown());
+fn fit(args: &Holdout, source: &Source, exam: &CellValidation<'_>) -> Result<Judged> {
+    let fitted = fit_rows(&args.fit, source, exam.training());
     let fitted = fitted.map_err(|trouble| trouble.in_words(&args.fit, &source.schema))?;
     if interrupt::requested() {
         return Err(Failure::interrupted());
@@ -116,7 +116,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    fn new(args: &Holdout, judged: &Judged, hiding: &Hiding, marks: &Marks, seconds: f64) -> Self {
+    fn new(args: &Holdout, judged: &Judged, hiding: &CellSplit, marks: &CellScores, seconds: f64) -> Self {
         Self {
             data: args.fit.data.display().to_string(),
             model_file: args.model.as_ref().map(|path| path.display().to_string()),

@@ -2,7 +2,7 @@
 
 use super::maximise::Maximised;
 use super::optimise::{Local, Metric};
-use crate::expectation::{LatentParameters, Units};
+use crate::expectation::{FeatureScale, LatentParameters};
 use crate::linalg::Mat;
 
 /// How far the logarithm of a noise variance may go in one step.
@@ -33,10 +33,10 @@ pub(super) struct Coordinates {
 impl Coordinates {
     /// Around the given parameters; `least` is the smallest variance of each noise that they have.
     pub(super) fn around(start: &LatentParameters, least: &[f64]) -> Self {
-        let units: Vec<f64> = (0..start.n_features()).map(|j| start.units().of(j)).collect();
-        let common = match start.units() {
-            Units::Common(unit) => Some(*unit),
-            Units::OfNoise(_) => None,
+        let units: Vec<f64> = (0..start.n_features()).map(|j| start.scale().of(j)).collect();
+        let common = match start.scale() {
+            FeatureScale::Common(unit) => Some(*unit),
+            FeatureScale::NoiseDeviations(_) => None,
         };
         let scales = start.squared_scales();
         let smallest = scales.iter().copied().fold(f64::INFINITY, f64::min);
@@ -152,7 +152,7 @@ impl Coordinates {
 
     /// uⱼ/dⱼ: units of these coordinates in units of the parameters.
     fn stretch(&self, parameters: &LatentParameters) -> Vec<f64> {
-        self.units.iter().enumerate().map(|(j, unit)| unit / parameters.units().of(j)).collect()
+        self.units.iter().enumerate().map(|(j, unit)| unit / parameters.scale().of(j)).collect()
     }
 
     fn stretch_features(&self, at: &Maximised<'_>, vector: &mut [f64], f: impl Fn(f64, f64) -> f64) {

@@ -17,7 +17,7 @@ use super::prior::Prior;
 use super::{Guard, Objective, RowIteration, Step};
 use crate::error::{Error, Result};
 use crate::evidence::Latent;
-use crate::expectation::{LatentParameters, Units};
+use crate::expectation::{FeatureScale, LatentParameters};
 use crate::spectrum::Spectrum;
 
 /// Gains below this share of the log-likelihood are rounding.
@@ -112,7 +112,7 @@ impl Em {
     pub(crate) fn new(start: LatentParameters, floor: f64) -> Self {
         // Below the floor, where it is plain that there is no noise, and above where numbers leave their
         // range.
-        let least = 0.5 * floor * start.units().of(0).powi(2);
+        let least = 0.5 * floor * start.scale().of(0).powi(2);
         Self::within(start, floor, &[least])
     }
 
@@ -180,7 +180,7 @@ impl Em {
     ///
     /// The likelihood does not depend on the axes; a prior on the columns of W has chosen them already.
     fn along_axes(&self, parameters: &LatentParameters) -> LatentParameters {
-        let common = matches!(parameters.units(), Units::Common(_));
+        let common = matches!(parameters.scale(), FeatureScale::Common(_));
         if self.prior == Prior::Flat && common && parameters.graded() {
             return parameters.along_axes();
         }

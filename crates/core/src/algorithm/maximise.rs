@@ -16,7 +16,7 @@
 use super::prior::{Prior, PriorTerms, carried};
 use crate::error::{Error, Result};
 use crate::evidence::Latent;
-use crate::expectation::{LatentParameters, Units};
+use crate::expectation::{FeatureScale, LatentParameters};
 use crate::linalg::{Lanes, Mat, MatRef, packed, packed_len, product, symmetric_eigen};
 
 /// Features whose normal equations are solved together.
@@ -82,12 +82,12 @@ impl<'a> Maximised<'a> {
         let spread = averaged.then(|| covariances(evidence, &terms.ridge));
         let each = step.col_iter().zip(residual.col_iter());
         let reductions = each.map(|(s, r)| s.iter().zip(r.iter()).map(|(s, r)| s * r).sum::<f64>());
-        let (noises, reductions) = match evidence.parameters().units() {
-            Units::Common(_) => {
+        let (noises, reductions) = match evidence.parameters().scale() {
+            FeatureScale::Common(_) => {
                 let added = prior_squares(evidence, &terms, step.as_ref(), spread.as_ref());
                 (vec![NoiseStatistics::of_all(evidence)], vec![reductions.sum::<f64>() - added])
             }
-            Units::OfNoise(_) => {
+            FeatureScale::NoiseDeviations(_) => {
                 (NoiseStatistics::of_each(evidence, residual.as_ref()), reductions.collect())
             }
         };
@@ -273,7 +273,7 @@ fn standardise(
     spread: Option<Mat<f64>>,
 ) -> Result<LatentParameters> {
     let start = evidence.parameters();
-    let (p, q, units) = (start.n_features(), start.n_latent(), start.units());
+    let (p, q, units) = (start.n_features(), start.n_latent(), start.scale());
     let w = Mat::from_fn(q, p, |i, j| start.loadings_transposed()[(i, j)] + step[(i, j)]);
     let frame = prior.frame(evidence, terms, (w.as_ref(), spread.as_ref()))?;
     let center: Vec<f64> = frame.row(q).iter().copied().collect();
@@ -282,11 +282,11 @@ fn standardise(
     let mean = start.mean().to_vec();
     let w = product(frame.as_ref().subrows(0, q), w.as_ref());
     let found = match units {
-        Units::Common(unit) => {
+        FeatureScale::Common(unit) => {
             let spread = spread.map(|spread| carried(&spread, frame.as_ref()));
             LatentParameters::in_units(mean, &w, noises[0], *unit).with_spread(spread)
         }
-        Units::OfNoise(deviations) => {
+        FeatureScale::NoiseDeviations(deviations) => {
             let roots: Vec<f64> = noises.iter().map(|v| v.sqrt()).collect();
             let w = Mat::from_fn(q, p, |i, j| w[(i, j)] / roots[j]);
             let deviations = deviations.iter().zip(&roots).map(|(d, root)| d * root).collect();

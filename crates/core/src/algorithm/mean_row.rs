@@ -51,7 +51,7 @@ impl MeanRow {
     /// Given the distribution of W and μ; `least` is the smallest v that is allowed, in units. `None` when
     /// there is one mean, or they lie so far apart that their squares leave their range.
     pub(super) fn of(parameters: &LatentParameters, least: f64) -> Result<Option<Self>> {
-        let (p, q, unit) = (parameters.n_features(), parameters.n_latent(), parameters.units().of(0));
+        let (p, q, unit) = (parameters.n_features(), parameters.n_latent(), parameters.scale().of(0));
         let middle = parameters.mean().iter().map(|m| m / p as f64).sum::<f64>();
         let each = parameters.mean().iter().zip(parameters.mean_rest());
         let mut means: Vec<f64> = each.map(|(m, rest)| (m - middle + rest) / unit).collect();

@@ -110,7 +110,7 @@ impl Prior {
     /// The row of means, where W has a distribution.
     fn mean_row(self, parameters: &LatentParameters) -> Result<Option<MeanRow>> {
         let Self::Averaged { least } = self else { return Ok(None) };
-        let unit = parameters.units().of(0);
+        let unit = parameters.scale().of(0);
         MeanRow::of(parameters, least / unit / unit)
     }
 
@@ -118,7 +118,7 @@ impl Prior {
     pub(crate) fn objective(self, evidence: &Latent) -> Result<f64> {
         let (parameters, fit) = (evidence.parameters(), evidence.log_likelihood());
         let (p, q) = (parameters.n_features() as f64, parameters.n_latent() as f64);
-        let unit = parameters.units().of(0).ln();
+        let unit = parameters.scale().of(0).ln();
         // p/2 (log α − log 2π) − α E‖w‖²/2 at the best α
         let column = |length: f64| 0.5 * p * ((p / length.max(f64::MIN_POSITIVE)).ln() - TAU.ln() - 1.0);
         let columns = || Self::lengths(parameters).into_iter().map(column).sum::<f64>() - p * q * unit;

@@ -1,6 +1,6 @@
 //! Inner products of the centred rows with each other: the n × n side of the data, for n < p.
 
-use super::shifted::{Block, is_centred, provisional_mean};
+use super::shifted::{ShiftedBlock, is_centred, provisional_mean};
 use crate::data::{Chunk, Real, with_view};
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef, lower_crossproduct, mirror_lower, set_product};
@@ -95,12 +95,12 @@ fn task<T: Real>(view: MatRef<'_, T>, weights: Option<&[f64]>, shift: &[f64]) ->
     let (n, p) = (view.nrows(), view.ncols());
     let mut products = Mat::zeros(n, n);
     let mut sums = Vec::with_capacity(p);
-    let mut room: Option<Block<f64>> = None;
+    let mut room: Option<ShiftedBlock<f64>> = None;
     for start in (0..p).step_by(PANEL) {
         let end = (start + PANEL).min(p);
         // In double precision always: the square of a condition number leaves single nothing to say.
         Real::with_wide(view.subcols(start, end - start), |panel| {
-            let block = room.get_or_insert_with(|| Block::new(n, &shift[start..end], 1.0, panel));
+            let block = room.get_or_insert_with(|| ShiftedBlock::new(n, &shift[start..end], 1.0, panel));
             block.shift_to(&shift[start..end]);
             lower_crossproduct(products.as_mut(), block.fill(panel, weights).transpose(), true);
             sums.extend(block.sum());

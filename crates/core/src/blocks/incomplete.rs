@@ -1,8 +1,8 @@
-//! What all work on rows with holes is made of: sums over the features that each row has.
+//! What all work on rows with missing values is made of: sums over the features that each row has.
 //!
-//! A row with holes is known by its deviations e and the set of features that it has. Whether rows come as a dense block with a
-//! mask ([`MaskedBlock`](super::masked::MaskedBlock)) or as lists of cells ([`ListedRows`](super::listed::ListedRows)) changes how sums are
-//! done, not which.
+//! A row with missing values is known by its deviations e and the set of features that it has. Whether rows
+//! come as a dense block with a mask ([`MaskedBlock`](super::masked::MaskedBlock)) or as lists of cells
+//! ([`ListedRows`](super::listed::ListedRows)) changes how sums are done, not which.
 
 use crate::linalg::{Mat, MatRef, clean_zeros, packed_len, pair_products};
 
@@ -46,7 +46,7 @@ impl<'a> From<&'a [f64]> for Mean<'a> {
     }
 }
 
-/// Some rows with holes; those that have the same features share a pattern.
+/// Some rows with missing values; those that have the same features share a pattern.
 pub(crate) trait IncompleteRows {
     /// The pattern of each row.
     fn pattern(&self) -> &[usize];
@@ -60,7 +60,8 @@ pub(crate) trait IncompleteRows {
     fn grams(&self, loadings: &FeatureLoadings) -> Mat<f64>;
     /// Σ aⱼeⱼ over the features of each row (rows × q).
     fn projections(&self, loadings: &FeatureLoadings) -> Mat<f64>;
-    /// Σ (eⱼ − aⱼᵀz)² over the features of each row, each multiplied by its `scale` before it is squared; z (rows × q).
+    /// Σ (eⱼ − aⱼᵀz)² over the features of each row, each multiplied by its `scale` before it is squared; z
+    /// (rows × q).
     fn squared_residuals(&self, loadings: &FeatureLoadings, z: &Mat<f64>, scale: Option<&[f64]>) -> Vec<f64>;
     /// Adds numbers of each pattern (patterns × m) to the features that it has (m × p).
     fn scatter(&self, of_patterns: MatRef<'_, f64>, to: &mut Mat<f64>);

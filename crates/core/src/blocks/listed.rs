@@ -1,14 +1,15 @@
 //! Rows as lists of the cells that they have: work in proportion to the observed cells.
 //!
-//! Each row is added up by itself and in the order of its features, so that answers do not depend, to the last bit, on
-//! which rows stand beside it.
+//! Each row is added up by itself and in the order of its features, so that answers do not depend, to the
+//! last bit, on which rows stand beside it.
 
 use super::incomplete::{FeatureLoadings, IncompleteRows, Mean};
 use crate::data::{Observed, ObservedRows, Real};
 use crate::error::{Cell, Error, Result};
 use crate::linalg::{Mat, MatRef, packed, packed_len};
 
-/// Some listed rows as scaled deviations; rows that have the same features share a pattern when they are neighbours.
+/// Some listed rows as scaled deviations; rows that have the same features share a pattern when they are
+/// neighbours.
 pub(crate) struct ListedRows<'a> {
     columns: Vec<&'a [u32]>,
     starts: Vec<usize>,

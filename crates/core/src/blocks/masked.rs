@@ -1,22 +1,22 @@
-//! Dense rows with holes in blocks: deviations with 0 in the holes, and a 0/1 mask for each different pattern.
+//! Dense rows with missing values in blocks: deviations, 0 where a cell is missing, and a 0/1 mask for each
+//! different pattern.
 //!
-//! Everything that differs between rows with holes is then a product with the mask. Rows that miss the same cells are put
-//! side by side, so that they share a column of the mask and whatever is made from it.
+//! Everything that differs between rows with missing values is then a product with the mask. Rows that miss
+//! the same cells are put side by side, so that they share a column of the mask and whatever is made from it.
 
 use super::incomplete::{FeatureLoadings, IncompleteRows, Mean};
+use super::patterns::patterns;
 use crate::data::Real;
 use crate::linalg::{Mat, MatRef, add_product, clean_zeros, packed, packed_len, set_product};
 
 /// Rows of a block: products with it stay in cache.
 pub(crate) const BLOCK_ROWS: usize = 64;
-/// Odd, with no pattern in its bits: 2⁶⁴ divided by the golden ratio.
-const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// Some rows of a chunk.
 pub(crate) struct MaskedBlock {
     /// Which rows of the chunk.
     pub(crate) rows: Vec<usize>,
-    /// Scaled deviations from the mean, 0 in the holes (p × rows).
+    /// Scaled deviations from the mean, 0 where a cell is missing (p × rows).
     pub(crate) deviations: Mat<f64>,
     /// 1 where a cell is observed, one column for each different pattern (p × patterns).
     pub(crate) mask: Mat<f64>,
@@ -78,9 +78,9 @@ fn fill<T: Real>(deviations: &mut [f64], mask: &mut [f64], cells: &[T], mean: &[
     let out = deviations.iter_mut().zip(mask);
     for ((d, m), ((x, mean), factor)) in out.zip(cells.iter().zip(mean).zip(factor)) {
         let x = x.to_f64();
-        let hole = x.is_nan();
-        *d = if hole { 0.0 } else { (x - mean) * factor };
-        *m = if hole { 0.0 } else { 1.0 };
+        let missing = x.is_nan();
+        *d = if missing { 0.0 } else { (x - mean) * factor };
+        *m = if missing { 0.0 } else { 1.0 };
     }
 }
 
@@ -197,7 +197,8 @@ fn masked_rest(fitted: &mut [f64], e: &[f64], mask: &[f64], scale: Option<&[f64]
     }
 }
 
-/// Calls `f` with blocks of those of the given rows that have a cell; e = (x − mean) · factor, feature by feature.
+/// Calls `f` with blocks of those of the given rows that have a cell; e = (x − mean) · factor, feature by
+/// feature.
 pub(crate) fn for_each_masked<T: Real, E>(
     view: MatRef<'_, T>,
     rows: impl Iterator<Item = usize>,
@@ -220,7 +221,7 @@ pub(crate) fn for_each_masked_of<T: Real, E>(
     let mut block = MaskedBlock::new(view.ncols(), block_rows.min(view.nrows()));
     let mut copy = Vec::with_capacity(view.ncols());
     let patterns = patterns(view);
-    let mut rows: Vec<usize> = rows.filter(|i| patterns[*i].holes < view.ncols()).collect();
+    let mut rows: Vec<usize> = rows.filter(|i| patterns[*i].missing < view.ncols()).collect();
     rows.sort_by_key(|i| (patterns[*i].key, *i));
     for part in rows.chunks(block_rows) {
         block.clear();
@@ -239,107 +240,13 @@ pub(crate) fn for_each_masked_of<T: Real, E>(
     Ok(())
 }
 
-/// Which cells of a row are holes, as far as rows are compared.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Pattern {
-    /// Depends on which cells are holes and on nothing else; 0 when there are none.
-    pub(crate) key: u64,
-    /// How many.
-    pub(crate) holes: usize,
-}
-
-impl Pattern {
-    /// Adds 64 cells, one bit per hole.
-    fn add(&mut self, holes: u64) {
-        let x = (self.key ^ holes).wrapping_mul(MULTIPLIER);
-        self.key = x ^ (x >> 29);
-        self.holes += holes.count_ones() as usize;
-    }
-
-    /// Of a row that has the given features, ascending.
-    pub(crate) fn of_observed(observed: &[u32], features: usize) -> Self {
-        let mut pattern = Self::default();
-        let mut rest = observed;
-        for first in (0..features).step_by(64) {
-            let len = rest.iter().take_while(|c| (**c as usize) < first + 64).count();
-            let (here, later) = rest.split_at(len);
-            let all = if features - first < 64 { (1 << (features - first)) - 1 } else { u64::MAX };
-            let seen = here.iter().fold(0, |word, c| word | 1 << (*c as usize - first));
-            pattern.add(all & !seen);
-            rest = later;
-        }
-        pattern
-    }
-}
-
-/// The pattern of each row.
-pub(crate) fn patterns<T: Real>(view: MatRef<'_, T>) -> Vec<Pattern> {
-    let mut patterns = vec![Pattern::default(); view.nrows()];
-    let by_rows = view.col_stride().unsigned_abs() <= view.row_stride().unsigned_abs();
-    for first in (0..view.ncols()).step_by(64) {
-        let columns = view.subcols(first, 64.min(view.ncols() - first));
-        let words = if by_rows { words_by_rows(columns) } else { words_by_columns(columns) };
-        patterns.iter_mut().zip(words).for_each(|(pattern, word)| pattern.add(word));
-    }
-    patterns
-}
-
-/// One bit per hole, row by row.
-fn words_by_rows<T: Real>(columns: MatRef<'_, T>) -> Vec<u64> {
-    let arch = pulp::Arch::new();
-    let word = |row: &mut dyn Iterator<Item = T>| {
-        row.enumerate().fold(0, |word, (j, x)| word | u64::from(x.to_f64().is_nan()) << j)
-    };
-    let each = |i: usize| match columns.row(i).transpose().try_as_col_major() {
-        Some(cells) => arch.dispatch(|| hole_bits(cells.as_slice())),
-        None => word(&mut columns.row(i).iter().copied()),
-    };
-    (0..columns.nrows()).map(each).collect()
-}
-
-#[inline(always)]
-fn hole_bits<T: Real>(cells: &[T]) -> u64 {
-    let mut bits = [0u64; 8];
-    for (k, eight) in cells.chunks(8).enumerate() {
-        bits.iter_mut().zip(eight).enumerate().for_each(|(j, (bits, x))| {
-            *bits |= u64::from(x.to_f64().is_nan()) << (8 * k + j);
-        });
-    }
-    bits.into_iter().fold(0, |a, b| a | b)
-}
-
-/// The same, column by column.
-fn words_by_columns<T: Real>(columns: MatRef<'_, T>) -> Vec<u64> {
-    let mut words = vec![0; columns.nrows()];
-    for (j, column) in columns.col_iter().enumerate() {
-        words.iter_mut().zip(column.iter()).for_each(|(w, x)| *w |= u64::from(x.to_f64().is_nan()) << j);
-    }
-    words
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn rows() -> Mat<f64> {
-        let hole = |i: usize, j: usize| (i % 3 == 1 && j % 7 == 2) || (i % 5 == 4 && j > 60);
-        Mat::from_fn(40, 70, |i, j| if hole(i, j) { f64::NAN } else { (i * 70 + j) as f64 })
-    }
-
-    #[test]
-    fn keys_depend_on_holes_only() {
-        let x = rows();
-        let by_columns = patterns(x.as_ref());
-        let transposed = x.transpose().to_owned();
-        assert_eq!(by_columns, patterns(transposed.transpose()));
-        for i in 0..40 {
-            let observed: Vec<u32> = (0..70u32).filter(|j| !x[(i, *j as usize)].is_nan()).collect();
-            assert_eq!(by_columns[i], Pattern::of_observed(&observed, 70));
-            assert_eq!(by_columns[i].holes, 70 - observed.len());
-        }
-        // The holes of row i depend on i mod 3 and i mod 5.
-        (0..25).for_each(|i| assert_eq!(by_columns[i], by_columns[i + 15]));
-        assert_eq!(by_columns[0].key, 0);
+        let missing = |i: usize, j: usize| (i % 3 == 1 && j % 7 == 2) || (i % 5 == 4 && j > 60);
+        Mat::from_fn(40, 70, |i, j| if missing(i, j) { f64::NAN } else { (i * 70 + j) as f64 })
     }
 
     #[test]
@@ -348,14 +255,14 @@ mod tests {
         let (mean, factor) = (vec![1.0; 70], vec![2.0; 70]);
         let mut seen = vec![0; 40];
         for_each_masked::<_, ()>(x.as_ref(), 0..40, mean[..].into(), &factor, |block| {
-            assert_eq!(block.observed.len(), 4); // complete, two kinds of holes, both
+            assert_eq!(block.observed.len(), 4); // complete, two patterns, both
             for (at, &i) in block.rows.iter().enumerate() {
                 seen[i] += 1;
                 let mask = block.mask().col(block.pattern[at]);
                 for j in 0..70 {
-                    let hole = x[(i, j)].is_nan();
-                    assert_eq!(mask[j], f64::from(u8::from(!hole)));
-                    let expected = if hole { 0.0 } else { (x[(i, j)] - 1.0) * 2.0 };
+                    let missing = x[(i, j)].is_nan();
+                    assert_eq!(mask[j], f64::from(u8::from(!missing)));
+                    let expected = if missing { 0.0 } else { (x[(i, j)] - 1.0) * 2.0 };
                     assert_eq!(block.deviations()[(j, at)], expected);
                 }
             }

@@ -4,12 +4,12 @@ mod gram;
 mod incomplete;
 mod listed;
 mod masked;
+mod patterns;
 mod shifted;
 
 pub use gram::Gram;
 pub(crate) use incomplete::{FeatureLoadings, IncompleteRows, Mean};
 pub(crate) use listed::{ListedRows, observed_cells};
-pub(crate) use masked::{BLOCK_ROWS, MaskedBlock, Pattern, for_each_masked, for_each_masked_of, patterns};
-pub(crate) use shifted::{
-    Block as ShiftedBlock, ShiftedSum, for_each_block, provisional_mean, provisional_unit,
-};
+pub(crate) use masked::{BLOCK_ROWS, MaskedBlock, for_each_masked, for_each_masked_of};
+pub(crate) use patterns::{Pattern, patterns};
+pub(crate) use shifted::{ShiftedBlock, ShiftedSum, for_each_block, provisional_mean, provisional_unit};

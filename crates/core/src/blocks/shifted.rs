@@ -1,15 +1,16 @@
-//! Rows of a chunk in blocks that stay in cache, with a provisional mean subtracted before anything is squared.
+//! Rows of a chunk in blocks that stay in cache, with a provisional mean subtracted before anything is
+//! squared.
 //!
-//! Squaring first and subtracting `n·mean·meanᵀ` afterwards loses everything when the mean is large; subtracting a
-//! value near the mean first loses nothing.
+//! Squaring first and subtracting `n·mean·meanᵀ` afterwards loses everything when the mean is large;
+//! subtracting a value near the mean first loses nothing.
 
 use crate::data::Real;
 use crate::linalg::{ColRef, Mat, MatRef, power_of_two};
 
 /// Bytes of a block: it must stay in a core's own cache beside a part of the result.
 const BLOCK_BYTES: usize = 640 << 10;
-/// Rows of a block. Measured: faer's sequential triangular product runs at 60 GFlop/s with 64 rows of 300 features,
-/// and at 47 with 256.
+/// Rows of a block. Measured: faer's sequential triangular product runs at 60 GFlop/s with 64 rows of 300
+/// features, and at 47 with 256.
 const BLOCK_ROWS: std::ops::RangeInclusive<usize> = 32..=64;
 /// Cells between neighbouring rows of a block: a power of two would map all rows to the same cache lines.
 const PADDING: usize = 8;
@@ -54,7 +55,8 @@ pub(crate) fn is_centred<T: Real>(view: MatRef<'_, T>, mean: &[f64]) -> bool {
     squares.iter().zip(mean).all(|(s, m)| m * m <= *s)
 }
 
-/// A power of two near the size of the first deviations: single precision would overflow when squared without it.
+/// A power of two near the size of the first deviations: single precision would overflow when squared without
+/// it.
 pub(crate) fn provisional_unit<T: Real>(view: MatRef<'_, T>, weights: Option<&[f64]>, shift: &[f64]) -> f64 {
     let deviations = |i: usize| view.row(i).iter().zip(shift).map(|(x, s)| (x.to_f64() - s).abs());
     let largest = |most: usize| {
@@ -76,7 +78,7 @@ pub(crate) fn for_each_block<T: Real>(
 ) -> ShiftedSum {
     let (n, p) = (view.nrows(), view.ncols());
     let rows = (BLOCK_BYTES / (p.max(1) * size_of::<T>())).clamp(*BLOCK_ROWS.start(), *BLOCK_ROWS.end());
-    let mut block = Block::new(rows.min(n.max(1)), shift, unit, view);
+    let mut block = ShiftedBlock::new(rows.min(n.max(1)), shift, unit, view);
     let mut total = vec![0.0; p];
     for start in (0..n).step_by(rows) {
         let len = rows.min(n - start);
@@ -92,7 +94,7 @@ pub(crate) fn for_each_block<T: Real>(
 }
 
 /// A block of our own, laid out as the source is.
-pub(crate) struct Block<T> {
+pub(crate) struct ShiftedBlock<T> {
     cells: Mat<T>, // (p × rows) for row-major sources, (rows × p) otherwise
     by_rows: bool,
     shift: Vec<T>,
@@ -100,7 +102,7 @@ pub(crate) struct Block<T> {
     sum: Vec<T>, // Σ w (x − shift) / unit of the rows in the block
 }
 
-impl<T: Real> Block<T> {
+impl<T: Real> ShiftedBlock<T> {
     /// The same room for other features, at most as many.
     pub(crate) fn shift_to(&mut self, shift: &[f64]) -> &mut Self {
         self.shift.clear();

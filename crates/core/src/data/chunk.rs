@@ -1,4 +1,4 @@
-//! A chunk: consecutive rows of one source, single or double precision, with holes and weights.
+//! A chunk: consecutive rows of one source, single or double precision, with missing values and weights.
 
 use std::borrow::Cow;
 
@@ -87,7 +87,7 @@ impl<T: Real> Block<'_, T> {
     }
 }
 
-/// Cells in single or double precision. NaN is a hole.
+/// Cells in single or double precision. NaN is a missing value.
 #[derive(Debug, Clone)]
 pub enum Cells<'a> {
     /// Single precision.
@@ -268,16 +268,16 @@ impl<'a> Chunk<'a> {
         with_view!(&self.cells, view => Real::with_wide(view, f))
     }
 
-    /// The error that fits the first infinite cell (row by row) or, when there is none, the first hole; rows of no
-    /// weight do not count.
+    /// The error that fits the first infinite cell (row by row) or, when there is none, the first missing
+    /// cell; rows of no weight do not count.
     ///
     /// `operation` completes the sentence "… needs complete rows".
     pub(crate) fn explain_not_finite(&self, operation: &'static str) -> Option<Error> {
-        let hole = || {
+        let missing = || {
             let cell = self.find(f64::is_nan)?;
             Some(Error::Hole { cell, operation })
         };
-        self.explain_infinite().or_else(hole)
+        self.explain_infinite().or_else(missing)
     }
 
     /// The error that fits the first infinite cell (row by row); rows of no weight do not count.

@@ -1,4 +1,4 @@
-//! Rows: arrays, files and partitions as chunks of cells, with holes and weights.
+//! Rows: arrays, files and partitions as chunks of cells, with missing values and weights.
 
 mod chunk;
 mod features;

@@ -1,4 +1,4 @@
-//! Only the cells that were seen: ratings, sensor readings, anything whose table would be mostly holes.
+//! Only the cells that were seen: ratings, sensor readings, anything whose table would be mostly empty.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -7,7 +7,8 @@ use super::{Cells, Chunk, RowSource};
 use crate::error::{Cell, Error, Result};
 use crate::linalg::Mat;
 
-/// Cells of a chunk: large enough that merging chunks costs nothing, small enough to share among many threads.
+/// Cells of a chunk: large enough that merging chunks costs nothing, small enough to share among many
+/// threads.
 const CHUNK_CELLS: usize = 1 << 13;
 /// Most rows of a chunk.
 const CHUNK_ROWS: usize = 4096;
@@ -63,8 +64,8 @@ impl Observed<'static> {
         Self::from_rows(starts, columns, values, n_features)
     }
 
-    /// From compressed rows: row i has the features `columns[starts[i] .. starts[i + 1]]`, in ascending order, and
-    /// the values beside them. NaN is a cell that was not seen.
+    /// From compressed rows: row i has the features `columns[starts[i] .. starts[i + 1]]`, in ascending
+    /// order, and the values beside them. NaN is a cell that was not seen.
     ///
     /// # Errors
     /// When the parts do not fit together, a cell is given twice or a value is infinite.

@@ -7,8 +7,8 @@ use crate::error::Result;
 
 /// Rows as a grid of chunks that can be read in any order and more than once.
 ///
-/// The grid is a property of the source, never of the machine: evidence is merged along it, so that results do not
-/// depend on the number of threads.
+/// The grid is a property of the source, never of the machine: evidence is merged along it, so that results
+/// do not depend on the number of threads.
 pub trait RowSource: Sync {
     /// Number of features of every chunk.
     fn n_features(&self) -> usize;
@@ -94,8 +94,8 @@ pub fn counted_weight(rows: usize, weight: f64) -> f64 {
     weight.max(rows as f64)
 }
 
-/// Number of rows that rows of some total weight stand for: one of weight 2 is one that was written twice. Weights below 1
-/// take none away.
+/// Number of rows that rows of some total weight stand for: one of weight 2 is one that was written twice.
+/// Weights below 1 take none away.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole rows; saturates")]
 pub fn counted_rows(rows: usize, weight: f64) -> usize {
     rows.max(weight as usize)

@@ -13,8 +13,8 @@ const CHUNK_ROWS: usize = 4096;
 
 /// A table in compressed rows whose other cells are 0: word counts, one-hot columns.
 ///
-/// Features are centred like any others, so a chunk is dense; memory grows with the stored cells, time with all of them.
-/// Where a cell is stored twice, the values are added.
+/// Features are centred like any others, so a chunk is dense; memory grows with the stored cells, time with
+/// all of them. Where a cell is stored twice, the values are added.
 ///
 /// ```
 /// use covary::data::{RowSource, Sparse};
@@ -34,7 +34,8 @@ pub struct Sparse {
 }
 
 impl Sparse {
-    /// From compressed rows: row i has the features `columns[starts[i] .. starts[i + 1]]` and the values beside them.
+    /// From compressed rows: row i has the features `columns[starts[i] .. starts[i + 1]]` and the values
+    /// beside them.
     ///
     /// # Errors
     /// When the parts do not fit together.

@@ -4,8 +4,8 @@ use super::{Chunk, RowSource, Table};
 use crate::control::Control;
 use crate::error::Result;
 
-/// A source whose chunks are [`Interrupted`](crate::Error::Interrupted) once the caller has asked to stop: whatever
-/// reads it ends with the chunk that it is working on.
+/// A source whose chunks are [`Interrupted`](crate::Error::Interrupted) once the caller has asked to stop:
+/// whatever reads it ends with the chunk that it is working on.
 pub struct Watched<'a> {
     source: &'a dyn RowSource,
     control: &'a Control<'a>,

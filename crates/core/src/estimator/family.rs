@@ -22,6 +22,9 @@ pub trait Family: Debug + Send + Sync {
     /// The same with another number of components.
     fn with_components(&self, components: Components) -> Arc<dyn Family>;
 
+    /// How it runs.
+    fn how(&self) -> Run;
+
     /// The same, run in another way.
     fn with_run(&self, run: Run) -> Arc<dyn Family>;
 

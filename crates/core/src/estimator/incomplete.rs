@@ -163,7 +163,7 @@ impl<M> Spectral<M> {
             return Err(Error::Parameter { name, value, allowed });
         }
         let noise = (0..p).map(|j| model.noise().of(j)).sum::<f64>() / p as f64;
-        let unit = found.units().of(0);
+        let unit = found.scale().of(0);
         // A model without noise cannot learn: what is nearest to it can.
         let noise = if noise > 0.0 { noise } else { found.noise_variance(0) };
         let mut loadings = model.loadings().transpose().to_owned();

@@ -249,6 +249,10 @@ impl<M: SpectralModel> Family for Spectral<M> {
         Arc::new(Self { components, ..self.clone() })
     }
 
+    fn how(&self) -> Run {
+        self.run
+    }
+
     fn with_run(&self, run: Run) -> Arc<dyn Family> {
         Arc::new(self.clone().run(run))
     }

@@ -1,4 +1,4 @@
-//! What is there and what is missing: rows, cells, patterns of holes.
+//! What is there and what is missing: rows, cells, patterns of missing values.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use crate::data::{Cells, Chunk, with_view};
 /// Different patterns that are counted; beyond it, there are many.
 const MOST_PATTERNS: usize = 1 << 20;
 
-/// A count of rows, observed cells and patterns of holes; rows of no weight do not count.
+/// A count of rows, observed cells and patterns of missing values; rows of no weight do not count.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Census {
     rows: usize,
@@ -23,7 +23,7 @@ impl Census {
         Self { rows: 0, weight: 0.0, observed: vec![0; n_features + 1], patterns: HashSet::new() }
     }
 
-    /// Of rows without holes.
+    /// Of complete rows.
     pub(crate) fn complete(n_features: usize, rows: usize, weight: f64) -> Self {
         let mut census = Self::empty(n_features);
         census.add_complete(rows, weight);
@@ -60,7 +60,7 @@ impl Census {
         self.observed[0]
     }
 
-    /// Different patterns of holes, or `None` when there are more than a million.
+    /// Different patterns of missing values, or `None` when there are more than a million.
     pub fn patterns(&self) -> Option<usize> {
         (self.patterns.len() < MOST_PATTERNS).then_some(self.patterns.len())
     }
@@ -72,9 +72,10 @@ impl Census {
 
     /// The largest number of components that leaves something for the noise.
     ///
-    /// An affine q-plane in p dimensions has (q + 1)(p − q) free numbers. A row of k cells lies in it for free when k ≤ q and asks for
-    /// k − q equations otherwise; with no more equations than free numbers a plane passes through all cells: the noise
-    /// can vanish and the likelihood grow without limit or, with no equation at all, noise and loadings cannot be told apart.
+    /// An affine q-plane in p dimensions has (q + 1)(p − q) free numbers. A row of k cells lies in it for
+    /// free when k ≤ q and asks for k − q equations otherwise; with no more equations than free numbers a
+    /// plane passes through all cells: the noise can vanish and the likelihood grow without limit or, with no
+    /// equation at all, noise and loadings cannot be told apart.
     pub fn supported_components(&self) -> usize {
         let p = self.n_features();
         let supports = |q: &usize| self.beyond(*q) > ((q + 1) * (p - q)) as u64;
@@ -92,7 +93,7 @@ impl Census {
         }
     }
 
-    /// Rows that are known to have no hole.
+    /// Rows that are known to be complete.
     pub(super) fn add_complete(&mut self, rows: usize, weight: f64) {
         self.rows += rows;
         self.weight += weight;
@@ -110,7 +111,7 @@ impl Census {
             if weight > 0.0 {
                 self.rows += 1;
                 self.weight += weight;
-                self.observed[p - pattern.holes] += 1;
+                self.observed[p - pattern.missing] += 1;
                 if self.patterns.len() < MOST_PATTERNS {
                     self.patterns.insert(pattern.key);
                 }

@@ -68,7 +68,8 @@ impl Center {
     }
 }
 
-/// Rows of positive weight, total weight, mean and what rounding has taken off it, of a chunk; an error names a cell that is not finite.
+/// Rows of positive weight, total weight, mean and what rounding has taken off it, of a chunk; an error names
+/// a cell that is not finite.
 pub(crate) fn center_of(chunk: &Chunk<'_>) -> Result<(usize, f64, Vec<f64>, Vec<f64>)> {
     let center = with_view!(chunk.cells(), view => {
         let shift = provisional_mean(view, chunk.weights());

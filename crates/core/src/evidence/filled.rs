@@ -1,4 +1,4 @@
-//! The covariance of rows whose holes are filled with the mean, applied to a block of vectors: a start for wide data with holes.
+//! The covariance of mean-imputed rows times a block of vectors: a start for wide data with missing values.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::data::{Cells, Chunk, ObservedRows, Real, with_view};
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef, add_product, set_product};
 
-/// `Σ w y yᵀ · B` where y is a row's deviation from given means, 0 in its holes.
+/// `Σ w y yᵀ · B` where y is a row's deviation from given means, 0 where a cell is missing.
 ///
 /// Costs O(p·b) memory and, of observed cells only, O(b) time per cell.
 #[derive(Debug, Clone)]

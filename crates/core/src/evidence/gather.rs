@@ -17,7 +17,8 @@ const STREAM_LANES: usize = 8;
 
 /// One pass over a source: every chunk into an accumulator, merged along a fixed binary tree.
 ///
-/// The result is bit-identical for any number of threads; only about `threads · log₂ 64` accumulators exist at once.
+/// The result is bit-identical for any number of threads; only about `threads · log₂ 64` accumulators exist
+/// at once.
 ///
 /// # Errors
 /// The first error in the order of the rows, or [`Interrupted`](crate::Error::Interrupted).

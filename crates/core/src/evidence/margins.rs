@@ -41,7 +41,7 @@ impl Margins {
         }
     }
 
-    /// One cell (Welford's update); holes and cells of no weight change nothing.
+    /// One cell (Welford's update); missing cells and those of no weight change nothing.
     pub(crate) fn add(&mut self, feature: usize, x: f64, weight: f64) {
         if x.is_nan() || weight == 0.0 {
             return;
@@ -97,7 +97,7 @@ impl Margins {
     }
 }
 
-/// A first look at data that may have holes: what is there, and each feature by itself. O(p) memory.
+/// A first look at data that may have missing values: what is there, and each feature by itself. O(p) memory.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Survey {
     census: Census,

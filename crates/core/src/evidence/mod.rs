@@ -34,7 +34,8 @@ use crate::error::Result;
 /// For every implementation, and tested for each:
 /// - *identity*: merging an empty accumulator changes nothing, also when both are empty;
 /// - *commutativity* and *associativity* of [`merge`](Self::merge), to rounding;
-/// - *chunking*: cutting the same rows into other chunks, or updating instead of merging, changes nothing, to rounding.
+/// - *chunking*: cutting the same rows into other chunks, or updating instead of merging, changes nothing, to
+///   rounding.
 ///
 /// So who fills the evidence (threads, passes over a file, machines) is nobody's business but theirs.
 pub trait Accumulator: Send + Sized {

@@ -12,9 +12,9 @@ const SYMMETRY: f64 = 1e-10;
 
 /// First and second moments of weighted rows.
 ///
-/// With weights wᵢ: the total weight n = Σ wᵢ, the mean m = Σ wᵢxᵢ / n and the scatter
-/// $\sum_i w_i (x_i - m)(x_i - m)^\top$. Blocks of rows are shifted near their mean before they are squared, and
-/// parts are merged by the formula of Chan, Golub & LeVeque \[CGL83\], so a large mean costs no accuracy.
+/// With weights wᵢ: the total weight n = Σ wᵢ, the mean m = Σ wᵢxᵢ / n and the scatter $\sum_i w_i (x_i -
+/// m)(x_i - m)^\top$. Blocks of rows are shifted near their mean before they are squared, and parts are
+/// merged by the formula of Chan, Golub & LeVeque \[CGL83\], so a large mean costs no accuracy.
 ///
 /// ```
 /// use covary::evidence::{Accumulator, Moments, gather};
@@ -40,13 +40,15 @@ impl Moments {
         Self { center: Center::empty(n_features), scatter, single: false, fast: false }
     }
 
-    /// Of no rows; cells in single precision will be multiplied in it, which is twice as fast. Whoever asks for this looks at
-    /// [`single_precision_error`](Self::single_precision_error) afterwards, and can read the rows again.
+    /// Of no rows; cells in single precision will be multiplied in it, which is twice as fast. Whoever asks
+    /// for this looks at [`single_precision_error`](Self::single_precision_error) afterwards, and can read
+    /// the rows again.
     pub(crate) fn empty_fast(n_features: usize) -> Self {
         Self { fast: true, ..Self::empty(n_features) }
     }
 
-    /// From given numbers: rows of positive weight, total weight, mean and scatter (its lower triangle is read).
+    /// From given numbers: rows of positive weight, total weight, mean and scatter (its lower triangle is
+    /// read).
     ///
     /// # Errors
     /// When the shapes disagree or a number is not finite or not possible.
@@ -65,11 +67,12 @@ impl Moments {
         Ok(Self { center, scatter, single: false, fast: false })
     }
 
-    /// As if `rows` rows had this covariance (divisor n) and mean, 0 when it is not known: for fits where no rows are at hand.
+    /// As if `rows` rows had this covariance (divisor n) and mean, 0 when it is not known: for fits where no
+    /// rows are at hand.
     ///
     /// # Errors
-    /// When the matrix is not square, finite, symmetric up to rounding and positive semidefinite with a positive diagonal, or the
-    /// mean does not fit to it.
+    /// When the matrix is not square, finite, symmetric up to rounding and positive semidefinite with a
+    /// positive diagonal, or the mean does not fit to it.
     pub fn from_covariance(covariance: MatRef<'_, f64>, mean: Option<&[f64]>, rows: usize) -> Result<Self> {
         let p = covariance.nrows();
         if covariance.ncols() != p {
@@ -171,11 +174,11 @@ impl Moments {
         (0..self.n_features()).map(|i| self.scatter[(i, i)]).sum::<f64>() / self.weight()
     }
 
-    /// The error that products in single precision leave in a variance, relative to the largest variance: 0 when there
-    /// were none.
+    /// The error that products in single precision leave in a variance, relative to the largest variance: 0
+    /// when there were none.
     ///
-    /// A rule fitted to one observation, not a bound: 5000 rows gave an error of 1.3e-8 of the largest variance, and errors
-    /// of independent sums are taken to average out like 1/√n.
+    /// A rule fitted to one observation, not a bound: 5000 rows gave an error of 1.3e-8 of the largest
+    /// variance, and errors of independent sums are taken to average out like 1/√n.
     pub(crate) fn single_precision_error(&self) -> f64 {
         if self.single { 1e-6 / (self.rows() as f64).sqrt() } else { 0.0 }
     }

@@ -1,4 +1,5 @@
-//! The covariance of each pair of features from the rows that have both: where a fit with holes starts.
+//! The covariance of each pair of features from the rows that have both: where a fit with missing values
+//! starts.
 
 use super::census::Census;
 use super::margins::Margins;
@@ -12,8 +13,8 @@ use crate::linalg::{Mat, MatRef, add_product, lower_crossproduct, mirror_lower};
 /// Rows that are looked at before a chunk is taken for complete.
 const FIRST_ROWS: usize = 16;
 
-/// Moments of complete rows for as long as there are no holes, then also counts, sums and products of each pair of
-/// features over the rows that have both (available cases).
+/// Moments of complete rows for as long as no value is missing, then also counts, sums and products of each
+/// pair of features over the rows that have both (available cases).
 ///
 /// Complete data so cost nothing more than [`Moments`], which is what comes out then.
 #[derive(Debug, Clone)]
@@ -25,9 +26,9 @@ pub struct Pairwise {
 
 /// What a pass over rows has found.
 pub enum Found {
-    /// No holes: everything that a closed form needs.
+    /// No missing values: everything that a closed form needs.
     Complete(Moments),
-    /// Holes.
+    /// Missing values.
     Incomplete(AvailableCases),
 }
 
@@ -40,15 +41,15 @@ pub struct AvailableCases {
     pub weights: Vec<f64>,
     /// Mean of the observed cells of each feature.
     pub mean: Vec<f64>,
-    /// Covariance of each pair of features over the rows that have both, 0 where there are none; not always positive
-    /// semidefinite (p × p).
+    /// Covariance of each pair of features over the rows that have both, 0 where there are none; not always
+    /// positive semidefinite (p × p).
     pub covariance: Mat<f64>,
     /// Pairs of features that no row has both of.
     pub unseen_pairs: usize,
 }
 
 impl From<&Moments> for AvailableCases {
-    /// Without holes.
+    /// Of complete rows.
     fn from(moments: &Moments) -> Self {
         let (p, weight) = (moments.n_features(), moments.weight());
         Self {
@@ -67,10 +68,11 @@ impl Pairwise {
         Self { census: Census::empty(n_features), complete: Moments::empty_fast(n_features), pairs: None }
     }
 
-    /// Moments when no row had a hole, available cases otherwise.
+    /// Moments when all rows were complete, available cases otherwise.
     ///
     /// # Errors
-    /// [`Error::NeverObserved`] for features without a cell, [`Error::NoRows`], [`Error::Scale`] when numbers overflow.
+    /// [`Error::NeverObserved`] for features without a cell, [`Error::NoRows`], [`Error::Scale`] when numbers
+    /// overflow.
     pub fn finish(self) -> Result<Found> {
         let Self { census, complete, pairs } = self;
         let Some(mut pairs) = pairs else { return Ok(Found::Complete(complete)) };
@@ -97,7 +99,7 @@ impl Pairwise {
         Ok(())
     }
 
-    /// Takes the chunk as complete rows; an error names its first hole.
+    /// Takes the chunk as complete rows; an error names its first missing cell.
     fn update_complete(&mut self, chunk: &Chunk<'_>) -> Result<()> {
         self.complete.update(chunk)?;
         let rows = chunk.weights().map_or(chunk.nrows(), |w| w.iter().filter(|w| **w > 0.0).count());

@@ -45,8 +45,8 @@ impl Accumulator for Residual<'_> {
 
 /// Variance along each direction and mean squared distance from their plane, in one pass over the rows.
 ///
-/// The trace of a covariance minus its leading eigenvalues is the same number, but with the rounding of the largest
-/// of them: when little is left, this is the way to know how little.
+/// The trace of a covariance minus its leading eigenvalues is the same number, but with the rounding of the
+/// largest of them: when little is left, this is the way to know how little.
 pub(crate) fn measure(
     source: &dyn RowSource,
     mean: &[f64],

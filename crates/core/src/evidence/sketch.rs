@@ -1,4 +1,5 @@
-//! The covariance applied to a block of vectors, without ever forming it: what a Krylov iteration needs of the rows.
+//! The covariance applied to a block of vectors, without ever forming it: what a Krylov iteration needs of
+//! the rows.
 
 use std::sync::Arc;
 
@@ -28,7 +29,8 @@ impl Sketch {
         Self { block, center: Center::empty(p), trace: 0.0, image: Mat::zeros(p, b) }
     }
 
-    /// From given numbers: the block, rows of positive weight, total weight, mean, trace and image of the scatter.
+    /// From given numbers: the block, rows of positive weight, total weight, mean, trace and image of the
+    /// scatter.
     ///
     /// # Errors
     /// When the shapes disagree or a number is not finite.

@@ -4,22 +4,24 @@
 //! $z \sim N(0, I)$ and $\varepsilon \sim N(0, s I)$. With the observed cells O of the row,
 //!
 //! - $M = s I + \sum_{j \in O} a_j a_j^\top$ (q × q), the same for all rows that observe the same cells,
-//! - $E[z] = M^{-1} \sum_{j \in O} a_j e_j$ and $\mathrm{Cov}[z] = s M^{-1}$,
-//! - $\ln p(e) = -\tfrac12 ( |O| \ln 2\pi + (|O| - q) \ln s + \ln |M| + \|e - A z\|^2 / s + \|z\|^2 )$ at $z = E[z]$.
+//! - $\bar z = M^{-1} \sum_{j \in O} a_j e_j$ is the mean of z given the row, and $s M^{-1}$ its covariance,
+//! - $\ln p(e) = -\tfrac12 ( |O| \ln 2\pi + (|O| - q) \ln s + \ln |M| + \|e - A \bar z\|^2 / s + \|\bar z\|^2
+//!   )$.
 //!
 //! EM collects its evidence from this ([`Latent`](crate::evidence::Latent)), and a fitted model answers
-//! questions about rows with missing values by it. Neither weights nor what is done with the result is known here: a
-//! mixture can weight the same rows by its responsibilities.
+//! questions about rows with missing values by it. It knows no weights: a mixture can weight the rows of each
+//! component by responsibilities, which are made of these log densities.
 //!
-//! Two kinds of rows do not come here. Complete rows share one M, so whole products of blocks serve them
-//! (`model/kernel.rs`). Rows whose M is all but singular (no noise, or fewer cells than latent variables under little
-//! noise) need the other side of the matrix, which is not vectorised over patterns
-//! ([`LatentFactor`](crate::linalg)).
+//! Two kinds of rows are not worked on here:
+//!
+//! - Complete rows share one M. Products of whole blocks serve them (`model/factored.rs`).
+//! - Rows whose M is all but singular (no noise, or fewer cells than latent variables under little noise)
+//!   need another factor, `linalg::LatentFactor`, one pattern at a time.
 
 mod parameters;
 
+pub(crate) use parameters::FeatureScale;
 pub use parameters::LatentParameters;
-pub(crate) use parameters::Units;
 
 use std::f64::consts::TAU;
 
@@ -39,8 +41,8 @@ pub(crate) struct ScaledModel<'a> {
 
 /// The posterior of the latent variables of some rows.
 ///
-/// Where A and μ are uncertain (variational Bayes), aⱼaⱼᵀ and aⱼ(xⱼ − μⱼ) are expectations; the log density is then the
-/// bound of \[IR10\] without the terms that no row is in.
+/// Where A and μ are uncertain (variational Bayes), aⱼaⱼᵀ and aⱼ(xⱼ − μⱼ) are expectations; the log density
+/// is then the bound of \[IR10\] without the terms that no row is in.
 pub(crate) struct Expectation<'a, R: IncompleteRows + ?Sized> {
     model: ScaledModel<'a>,
     rows: &'a R,
@@ -112,7 +114,8 @@ impl<'a, R: IncompleteRows + ?Sized> Expectation<'a, R> {
 
     /// Squared Mahalanobis distance ‖e − Az‖²/s + ‖z‖² of each row, given its squared residual.
     ///
-    /// Equal to eᵀ(s I + AAᵀ)⁻¹e because the posterior mean z minimises the sum; a sum of squares does not cancel.
+    /// Equal to eᵀ(s I + AAᵀ)⁻¹e because the posterior mean z minimises the sum; a sum of squares does not
+    /// cancel.
     pub(crate) fn mahalanobis(&self, squared_residuals: &[f64]) -> Vec<f64> {
         let mut distances: Vec<f64> = squared_residuals.iter().map(|s| s / self.model.noise).collect();
         for i in 0..self.n_latent() {
@@ -183,6 +186,38 @@ impl PatternUncertainty {
             for (row, (square, pattern)) in squares.iter_mut().zip(pattern).enumerate() {
                 *square += twice * from[*pattern] * last(i, row) * last(k, row);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blocks::ListedRows;
+    use crate::data::Observed;
+
+    /// Two rows of two features with loadings 1 and 2 and noise ½; the second row has its first cell only.
+    #[test]
+    fn posteriors_by_hand() {
+        let observed = Observed::from_rows(vec![0, 2, 3], vec![0, 1, 0], vec![1.0, 3.0, 1.0], 2).unwrap();
+        let mean = [0.0, 0.0];
+        let rows = ListedRows::new(observed.rows(0..2), 0..2, mean[..].into(), &[1.0, 1.0]);
+        let loadings = FeatureLoadings::new(&Mat::from_fn(1, 2, |_, j| [1.0, 2.0][j]));
+        let model = ScaledModel { loadings: &loadings, noise: 0.5, uncertainty: None };
+        for step in [Expectation::new(model, &rows), Expectation::reproducible(model, &rows)] {
+            // M = ½ + 1 + 4 and ½ + 1.
+            let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-14, "{a} {b}");
+            near(step.mean()[(0, 0)], 7.0 / 5.5);
+            near(step.mean()[(1, 0)], 1.0 / 1.5);
+            near(step.covariances()[(0, 0)], 0.5 / 5.5);
+            near(step.covariances()[(1, 0)], 0.5 / 1.5);
+            // C = ½ I + aaᵀ: |C| = ½ · 5½, and C⁻¹ = 2 (I − aaᵀ/5½); for one cell it is 1½.
+            let distances = step.mahalanobis(&step.squared_residuals());
+            near(distances[0], 2.0 * (10.0 - 49.0 / 5.5));
+            near(distances[1], 1.0 / 1.5);
+            let densities = step.log_densities(&distances);
+            near(densities[0], -0.5 * (2.0 * TAU.ln() + 2.75f64.ln() + distances[0]));
+            near(densities[1], -0.5 * (TAU.ln() + 1.5f64.ln() + distances[1]));
         }
     }
 }

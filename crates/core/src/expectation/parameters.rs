@@ -1,42 +1,43 @@
-//! The parameters that latent evidence is collected for, and the units that cells are in then.
+//! The parameters of an expectation step, and the scale of the features that they are for.
 
 use super::ScaledModel;
-use crate::blocks::FeatureLoadings;
+use crate::blocks::{FeatureLoadings, Mean};
 use crate::error::{Error, Result};
 use crate::linalg::{
     Mat, MatRef, comparable, complete_basis, exact_sum, graded_right_singular, nearest_places, negligible,
     packed, packed_len, padded, product,
 };
 
-/// How many times the squared scale of the smallest feature the others count where features differ by orders of magnitude.
+/// Where features differ by orders of magnitude, a squared scale counts up to this multiple of the smallest.
 const SMALL_FEATURES: f64 = 100.0;
 
-/// The parameters that evidence is collected for: μ, W and the variance of the noise, one for all features (PPCA) or one for
-/// each (factor analysis). Where W and μ are uncertain, they are the means, with a covariance for each feature.
+/// The parameters that an expectation step is made for: μ, W and the variance of the noise, one for all
+/// features (PPCA) or one for each (factor analysis). "Scaled" means divided by the `FeatureScale`. Where W
+/// and μ are uncertain, they are the means, with a covariance for each feature.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LatentParameters {
-    pub(crate) mean: Vec<f64>,
-    pub(crate) mean_rest: Vec<f64>, // what rounding has taken off the mean: μ = mean + mean_rest
-    pub(crate) loadings: FeatureLoadings, // in units
-    pub(crate) noise: f64,          // in units
-    pub(crate) units: Units,
-    pub(crate) spread: Option<Mat<f64>>, // covariance of (wⱼ, μⱼ) in units, packed ((q+1)(q+2)/2 × p)
+    mean: Vec<f64>,
+    mean_rest: Vec<f64>,       // what rounding has taken off the mean: μ = mean + mean_rest
+    loadings: FeatureLoadings, // scaled
+    noise: f64,                // scaled
+    scale: FeatureScale,
+    spread: Option<Mat<f64>>, // scaled covariance of (wⱼ, μⱼ), packed ((q+1)(q+2)/2 × p)
 }
 
 /// What deviations and loadings of a feature are divided by, so that the noise is the same for all.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Units {
+pub(crate) enum FeatureScale {
     /// A power of two, which rounds nothing.
     Common(f64),
     /// The deviation of its own noise.
-    OfNoise(Vec<f64>),
+    NoiseDeviations(Vec<f64>),
 }
 
-impl Units {
+impl FeatureScale {
     pub(crate) fn of(&self, feature: usize) -> f64 {
         match self {
             Self::Common(unit) => *unit,
-            Self::OfNoise(deviations) => deviations[feature],
+            Self::NoiseDeviations(deviations) => deviations[feature],
         }
     }
 }
@@ -66,20 +67,20 @@ impl LatentParameters {
         Ok(Self::in_noise(mean, &scaled, deviations))
     }
 
-    /// One noise for all, with cells, loadings Wᵀ (q × p) and √noise in multiples of a unit, so that squares stay in range; the mean
-    /// is not.
+    /// One noise for all, with cells, loadings Wᵀ (q × p) and √noise in multiples of a unit, so that squares
+    /// stay in range; the mean is not.
     pub(crate) fn in_units(mean: Vec<f64>, loadings: &Mat<f64>, noise: f64, unit: f64) -> Self {
-        Self::of(mean, loadings, noise, Units::Common(unit))
+        Self::of(mean, loadings, noise, FeatureScale::Common(unit))
     }
 
     /// A noise for each feature, of the given deviations, and loadings Wᵀ (q × p) in multiples of those.
     pub(crate) fn in_noise(mean: Vec<f64>, loadings: &Mat<f64>, deviations: Vec<f64>) -> Self {
-        Self::of(mean, loadings, 1.0, Units::OfNoise(deviations))
+        Self::of(mean, loadings, 1.0, FeatureScale::NoiseDeviations(deviations))
     }
 
-    fn of(mean: Vec<f64>, loadings: &Mat<f64>, noise: f64, units: Units) -> Self {
+    fn of(mean: Vec<f64>, loadings: &Mat<f64>, noise: f64, scale: FeatureScale) -> Self {
         let (loadings, mean_rest) = (FeatureLoadings::new(loadings), vec![0.0; mean.len()]);
-        Self { mean, mean_rest, loadings, noise, units, spread: None }
+        Self { mean, mean_rest, loadings, noise, scale, spread: None }
     }
 
     /// The same with what rounding has taken off the mean.
@@ -87,8 +88,8 @@ impl LatentParameters {
         Self { mean_rest, ..self }
     }
 
-    /// The same with means that are so much larger, kept to the last bit: beside a mean of 1e15 the steps of an iteration
-    /// are below its rounding.
+    /// The same with means that are so much larger, kept to the last bit: beside a mean of 1e15 the steps of
+    /// an iteration are below its rounding.
     pub(crate) fn moved(mut self, steps: &[f64], from: &Self) -> Self {
         for (j, step) in steps.iter().enumerate() {
             let (mean, rest) = exact_sum(from.mean[j], from.mean_rest[j] + step);
@@ -102,12 +103,12 @@ impl LatentParameters {
         !comparable(&self.squared_scales())
     }
 
-    /// ‖wⱼ‖² + σ² of each feature, in units.
+    /// ‖wⱼ‖² + σ² of each feature, scaled.
     pub(crate) fn squared_scales(&self) -> Vec<f64> {
         self.loadings.a.col_iter().map(|w| w.squared_norm_l2() + self.noise).collect()
     }
 
-    /// The variance, in units, below which noise is rounding in sums over so many rows.
+    /// The scaled variance below which noise is rounding in sums over so many rows.
     pub(crate) fn rounding(&self, rows: usize) -> f64 {
         let scales = self.squared_scales();
         let least = scales.iter().copied().fold(f64::INFINITY, f64::min);
@@ -116,8 +117,8 @@ impl LatentParameters {
         negligible(rows, scales.len(), scales.iter().map(|s| s.min(most)).sum())
     }
 
-    /// What rounding of residuals adds to the squared Mahalanobis distance of a row: (ε s/σ)² of the feature of largest scale s,
-    /// with a margin.
+    /// What rounding of residuals adds to the squared Mahalanobis distance of a row: (ε s/σ)² of the feature
+    /// of largest scale s, with a margin.
     pub(crate) fn rounding_of_residuals(&self) -> f64 {
         let largest = self.squared_scales().into_iter().fold(0.0, f64::max);
         16.0 * f64::EPSILON.powi(2) * largest / self.noise
@@ -125,8 +126,9 @@ impl LatentParameters {
 
     /// The same model, with z turned so that W Wᵀ has its principal axes along the latent variables.
     ///
-    /// A feature of large scale then has a loading on few of them, and in sums such as Σ wⱼwⱼᵀ over the features of a row
-    /// the others keep their digits. Each axis takes the place where it turns least, so that iterates stay comparable.
+    /// A feature of large scale then has a loading on few of them, and in sums such as Σ wⱼwⱼᵀ over the
+    /// features of a row the others keep their digits. Each axis takes the place where it turns least, so
+    /// that iterates stay comparable.
     pub(crate) fn along_axes(&self) -> Self {
         let w = &self.loadings.a;
         let mut axes = padded(graded_right_singular(w.transpose(), f64::EPSILON.powi(2)));
@@ -149,7 +151,7 @@ impl LatentParameters {
     /// The same with one more component: the one that stands in its place in `other`.
     pub(crate) fn joined_by(&self, other: &Self) -> Self {
         let (p, q) = (self.n_features(), self.n_latent());
-        let theirs = |i: usize, j: usize| other.loadings.a[(i, j)] * (other.units.of(j) / self.units.of(j));
+        let theirs = |i: usize, j: usize| other.loadings.a[(i, j)] * (other.scale.of(j) / self.scale.of(j));
         let entry = |i: usize, j: usize| if i < q { self.loadings.a[(i, j)] } else { theirs(i, j) };
         Self { loadings: FeatureLoadings::new(&Mat::from_fn(q + 1, p, entry)), spread: None, ..self.clone() }
     }
@@ -170,17 +172,17 @@ impl LatentParameters {
         Self { loadings: FeatureLoadings::new(&loadings), spread, ..self.clone() }
     }
 
-    /// The same with an uncertainty of (wⱼ, μⱼ) in units, packed ((q+1)(q+2)/2 × p), or without.
+    /// The same with a scaled covariance of (wⱼ, μⱼ), packed ((q+1)(q+2)/2 × p), or without.
     pub(crate) fn with_spread(self, spread: Option<Mat<f64>>) -> Self {
         Self { spread, ..self }
     }
 
-    /// Covariance of (wⱼ, μⱼ) of each feature in units, packed ((q+1)(q+2)/2 × p), when they are uncertain.
+    /// Scaled covariance of (wⱼ, μⱼ) of each feature, packed ((q+1)(q+2)/2 × p), when they are uncertain.
     pub(crate) fn spread(&self) -> Option<&Mat<f64>> {
         self.spread.as_ref()
     }
 
-    /// Variances of one of (wⱼ, μⱼ), counted from 0, of all features, in units; 0 when they are certain.
+    /// Variances of one of (wⱼ, μⱼ), counted from 0, of all features, scaled; 0 when they are certain.
     pub(crate) fn variances(&self, at: usize) -> Vec<f64> {
         let row = |spread: &Mat<f64>| spread.row(packed(at, at)).iter().copied().collect();
         self.spread.as_ref().map_or_else(|| vec![0.0; self.n_features()], row)
@@ -201,27 +203,32 @@ impl LatentParameters {
         &self.mean
     }
 
+    /// μ with what rounding has taken off it.
+    pub(crate) fn compensated_mean(&self) -> Mean<'_> {
+        Mean { value: &self.mean, rest: Some(&self.mean_rest) }
+    }
+
     /// What rounding has taken off μ.
     pub(crate) fn mean_rest(&self) -> &[f64] {
         &self.mean_rest
     }
 
-    /// Wᵀ (q × p), in units.
+    /// Wᵀ (q × p), scaled.
     pub(crate) fn loadings_transposed(&self) -> MatRef<'_, f64> {
         self.loadings.a.as_ref()
     }
 
     /// W (p × q).
     pub fn loadings(&self) -> Mat<f64> {
-        Mat::from_fn(self.n_features(), self.n_latent(), |i, j| self.loadings.a[(j, i)] * self.units.of(i))
+        Mat::from_fn(self.n_features(), self.n_latent(), |i, j| self.loadings.a[(j, i)] * self.scale.of(i))
     }
 
     /// Variance of the noise of a feature.
     pub fn noise_variance(&self, feature: usize) -> f64 {
-        self.noise * self.units.of(feature).powi(2)
+        self.noise * self.scale.of(feature).powi(2)
     }
 
-    /// Variance of the noise of any feature, in units.
+    /// Variance of the noise of any feature, scaled.
     pub(crate) fn noise(&self) -> f64 {
         self.noise
     }
@@ -232,8 +239,8 @@ impl LatentParameters {
     }
 
     /// What cells are divided by.
-    pub(crate) fn units(&self) -> &Units {
-        &self.units
+    pub(crate) fn scale(&self) -> &FeatureScale {
+        &self.scale
     }
 }
 

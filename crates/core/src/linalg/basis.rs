@@ -26,8 +26,9 @@ pub(crate) fn leading_entry(column: &[f64]) -> usize {
 
 /// Replaces the columns from `rank` on by unit vectors orthogonal to all before them.
 ///
-/// Which ones depends only on the subspace that the first columns span: each is the coordinate axis with the largest
-/// part outside the span (the first such axis on ties), projected. So every solver completes in the same way.
+/// Which ones depends only on the subspace that the first columns span: each is the coordinate axis with the
+/// largest part outside the span (the first such axis on ties), projected. So every solver completes in the
+/// same way.
 pub(crate) fn complete_basis(vectors: &mut Mat<f64>, rank: usize) {
     let p = vectors.nrows();
     if rank >= vectors.ncols() {
@@ -48,8 +49,8 @@ pub(crate) fn complete_basis(vectors: &mut Mat<f64>, rank: usize) {
     }
 }
 
-/// The transpose of an orthogonal matrix (q × q), its rows ordered and signed so that it is as near to I as choosing the
-/// nearest axis for one place after the other makes it.
+/// The transpose of an orthogonal matrix (q × q), its rows ordered and signed so that it is as near to I as
+/// choosing the nearest axis for one place after the other makes it.
 pub(crate) fn nearest_places(vectors: MatRef<'_, f64>) -> Mat<f64> {
     let q = vectors.nrows();
     let mut left: Vec<usize> = (0..q).collect();
@@ -98,7 +99,8 @@ pub(crate) fn unit_columns(mut vectors: Mat<f64>) -> Mat<f64> {
     vectors
 }
 
-/// Makes all columns orthonormal, in order; columns that are so already, up to rounding, only get unit length.
+/// Makes all columns orthonormal, in order; columns that are so already, up to rounding, only get unit
+/// length.
 pub(crate) fn orthonormal_columns(vectors: Mat<f64>) -> Mat<f64> {
     let mut vectors = unit_columns(vectors);
     if orthonormality_error(vectors.as_ref()) > 1e-14 {

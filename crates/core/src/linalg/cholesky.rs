@@ -1,4 +1,5 @@
-//! Cholesky factor of a small positive definite matrix: solves and log-determinant, never an inverse or a determinant.
+//! Cholesky factor of a small positive definite matrix: solves and log-determinant, never an inverse or a
+//! determinant.
 
 use faer::Par;
 use faer::dyn_stack::{MemBuffer, MemStack};

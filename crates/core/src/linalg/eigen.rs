@@ -28,7 +28,8 @@ pub(crate) fn symmetric_eigen(lower: MatRef<'_, f64>) -> Result<Eigen> {
     Ok(Eigen { values, vectors: vectors.reverse_cols().to_owned() })
 }
 
-/// The eigenvalues alone, descending, on the calling thread: 300 rows take a third of the time that vectors take.
+/// The eigenvalues alone, descending, on the calling thread: 300 rows take a third of the time that vectors
+/// take.
 pub(crate) fn symmetric_eigenvalues(lower: MatRef<'_, f64>) -> Result<Vec<f64>> {
     decompose(lower, None, Par::Seq)
 }

@@ -1,9 +1,10 @@
-//! Eigenvalues of covariances whose features differ by many orders of magnitude, each known to its own accuracy.
+//! Eigenvalues of covariances whose features differ by many orders of magnitude, each known to its own
+//! accuracy.
 //!
-//! A covariance S = D C D, where D holds the deviations of the features and C is well conditioned, determines even its
-//! smallest eigenvalues to about ε κ(C). Reduction to tridiagonal form loses all that lie below ε λ₁. A Cholesky factor
-//! S = L Lᵀ keeps the scale of each feature, and so do Jacobi's rotations of the columns of L, which end in L J = U Λ^½
-//! \[DV92\].
+//! A covariance S = D C D, where D holds the deviations of the features and C is well conditioned, determines
+//! even its smallest eigenvalues to about ε κ(C). Reduction to tridiagonal form loses all that lie below ε
+//! λ₁. A Cholesky factor S = L Lᵀ keeps the scale of each feature, and so do Jacobi's rotations of the
+//! columns of L, which end in L J = U Λ^½ \[DV92\].
 
 use faer::linalg::solvers::ColPivQr;
 use rayon::prelude::*;
@@ -15,10 +16,11 @@ const SWEEPS: usize = 60;
 /// Cells of a factor from which pairs of columns are worth a thread each.
 const LARGE: usize = 1 << 14;
 
-/// The eigenvalues and vectors of a covariance (its lower triangle is read), each to the accuracy of its own scale.
+/// The eigenvalues and vectors of a covariance (its lower triangle is read), each to the accuracy of its own
+/// scale.
 ///
-/// A feature of whose variance at most the share `negligible` is left beside those of larger variance is taken to be
-/// determined by them. Values beyond the rank are 0, and so are their vectors.
+/// A feature of whose variance at most the share `negligible` is left beside those of larger variance is
+/// taken to be determined by them. Values beyond the rank are 0, and so are their vectors.
 pub(crate) fn graded_eigen(lower: MatRef<'_, f64>, negligible: f64) -> Eigen {
     let unit = power_of_two(max_abs_lower(lower));
     let p = lower.nrows();
@@ -26,7 +28,8 @@ pub(crate) fn graded_eigen(lower: MatRef<'_, f64>, negligible: f64) -> Eigen {
     padded(from_factor(pivoted_factor(scaled, negligible), p, unit))
 }
 
-/// The same of XᵀX for rows X (n × p), without forming it: the values that are not 0, and their vectors (p × r).
+/// The same of XᵀX for rows X (n × p), without forming it: the values that are not 0, and their vectors (p ×
+/// r).
 pub(crate) fn graded_right_singular(rows: MatRef<'_, f64>, negligible: f64) -> Eigen {
     let p = rows.ncols();
     let unit = power_of_two(rows.norm_max());
@@ -48,8 +51,8 @@ pub(crate) fn graded_right_singular(rows: MatRef<'_, f64>, negligible: f64) -> E
     from_factor(kept, p, unit * unit)
 }
 
-/// The eigenvalues of L Lᵀ that are not 0, and their vectors (p × r), by rotating the columns of L (p × r) alone: for a
-/// factor whose columns have about those directions already.
+/// The eigenvalues of L Lᵀ that are not 0, and their vectors (p × r), by rotating the columns of L (p × r)
+/// alone: for a factor whose columns have about those directions already.
 pub(crate) fn graded_columns(factor: MatRef<'_, f64>) -> Eigen {
     let (p, unit) = (factor.nrows(), power_of_two(factor.norm_max()));
     let columns = factor.col_iter().map(|c| c.iter().map(|x| x / unit).collect()).collect();

@@ -1,8 +1,10 @@
-//! The leading eigenpairs of a large symmetric matrix that is known only by its products with blocks of vectors.
+//! The leading eigenpairs of a large symmetric matrix that is known only by its products with blocks of
+//! vectors.
 //!
-//! Block Krylov iteration with Rayleigh–Ritz \[MM15\], grown by the residuals of the Ritz vectors and restarted from them
-//! when the basis gets too large: in exact arithmetic the same subspace as thick-restart block Lanczos. The matrix is
-//! multiplied by whoever holds it: [`leading_eigen`] for a matrix in memory, a pass over rows for data.
+//! Block Krylov iteration with Rayleigh–Ritz \[MM15\], grown by the residuals of the Ritz vectors and
+//! restarted from them when the basis gets too large: in exact arithmetic the same subspace as thick-restart
+//! block Lanczos. The matrix is multiplied by whoever holds it: [`leading_eigen`] for a matrix in memory, a
+//! pass over rows for data.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -14,7 +16,8 @@ use crate::error::Result;
 
 /// A residual below this, relative to the largest eigenvalue, is rounding.
 const ROUNDING: f64 = 8.0 * f64::EPSILON;
-/// Steps without progress after which residuals below the tolerance of the largest eigenvalue count as rounding too.
+/// Steps without progress after which residuals below the tolerance of the largest eigenvalue count as
+/// rounding too.
 const PATIENCE: usize = 3;
 
 /// The state of the iteration.
@@ -207,7 +210,8 @@ fn beside(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
     out
 }
 
-/// An orthonormal basis of what the columns add to the span of `basis`; directions lost to rounding are left out.
+/// An orthonormal basis of what the columns add to the span of `basis`; directions lost to rounding are left
+/// out.
 fn orthonormal_outside(columns: &Mat<f64>, basis: MatRef<'_, f64>) -> Mat<f64> {
     let mut block = columns.clone();
     scale_to_unit(&mut block);
@@ -231,8 +235,8 @@ fn orthonormal(mut block: Mat<f64>) -> Mat<f64> {
     Mat::from_fn(block.nrows(), kept.len(), |i, j| block[(i, kept[j])])
 }
 
-/// B ← B L⁻ᵀ with BᵀB = L Lᵀ, twice: whole products instead of column by column. `None` when columns are too nearly
-/// dependent; the block is then some other basis of the same columns.
+/// B ← B L⁻ᵀ with BᵀB = L Lᵀ, twice: whole products instead of column by column. `None` when columns are too
+/// nearly dependent; the block is then some other basis of the same columns.
 fn orthonormal_by_cholesky(block: &mut Mat<f64>) -> Option<()> {
     for _ in 0..2 {
         let gram = product(block.transpose(), block.as_ref());
@@ -251,8 +255,8 @@ fn scale_to_unit(block: &mut Mat<f64>) {
     }
 }
 
-/// The `wanted` largest eigenpairs of a symmetric matrix (both triangles filled), or `None` when the iteration does not
-/// pay and the whole decomposition should be done instead.
+/// The `wanted` largest eigenpairs of a symmetric matrix (both triangles filled), or `None` when the
+/// iteration does not pay and the whole decomposition should be done instead.
 pub(crate) fn leading_eigen(matrix: MatRef<'_, f64>, wanted: usize, seed: u64) -> Result<Option<Eigen>> {
     let n = matrix.nrows();
     let unit = super::power_of_two(super::max_abs_lower(matrix));

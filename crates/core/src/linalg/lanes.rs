@@ -1,7 +1,9 @@
-//! Many small positive definite matrices at once: entry (i, j) of all of them lies side by side, one lane each.
+//! Many small positive definite matrices at once: entry (i, j) of all of them lies side by side, one lane
+//! each.
 //!
-//! A q × q factorisation is too small for vector instructions, but the same step of 64 of them is not. Lower triangles are
-//! packed row after row, so the first entries of a larger packed matrix are those of its leading block.
+//! A q × q factorisation is too small for vector instructions, but the same step of 64 of them is not. Lower
+//! triangles are packed row after row, so the first entries of a larger packed matrix are those of its
+//! leading block.
 
 use super::{Cholesky, Mat, MatRef, clean_zeros};
 
@@ -17,7 +19,8 @@ pub(crate) const fn packed_len(q: usize) -> usize {
 
 /// The packed products aⱼaⱼᵀ of the columns of `a` (q × p), one column each: (q(q+1)/2 × p).
 ///
-/// Added up over the features that a row has they give AᵀA of those, so a product with the 0/1 mask gives all rows'.
+/// Added up over the features that a row has they give AᵀA of those, so a product with the 0/1 mask gives all
+/// rows'.
 pub(crate) fn pair_products(a: MatRef<'_, f64>) -> Mat<f64> {
     let q = a.nrows();
     let mut out = clean_zeros(packed_len(q), a.ncols());
@@ -34,7 +37,7 @@ pub(crate) fn pair_products(a: MatRef<'_, f64>) -> Mat<f64> {
 pub(crate) struct Lanes {
     q: usize,
     factors: Mat<f64>,            // (lanes × q(q+1)/2)
-    arch: pulp::Arch, // the machine's vector instructions, for each short loop: longer ones are not inlined into them
+    arch: pulp::Arch, // vector instructions for each short loop: longer ones are not inlined into them
     dense: Option<Box<Cholesky>>, // of the only matrix
 }
 
@@ -53,16 +56,16 @@ const DENSE: usize = 24;
 impl Lanes {
     /// Factors `M + ridge · I` for packed matrices M, positive semidefinite (lanes × q(q+1)/2).
     ///
-    /// In exact arithmetic no pivot lies below the ridge; in ours none is let below it, nor below the rounding of the
-    /// diagonal, so this cannot fail.
+    /// In exact arithmetic no pivot lies below the ridge; in ours none is let below it, nor below the
+    /// rounding of the diagonal, so this cannot fail.
     pub(crate) fn new(matrices: Mat<f64>, q: usize, ridge: f64) -> Self {
         let mut lanes = Self { q, factors: matrices, arch: pulp::Arch::new(), dense: None };
         lanes.factor(ridge);
         lanes
     }
 
-    /// The same; where there is one large matrix only, by a dense factor, which is many times faster than a lane of one. The last bits
-    /// then depend on how many matrices there are.
+    /// The same; where there is one large matrix only, by a dense factor, which is many times faster than a
+    /// lane of one. The last bits then depend on how many matrices there are.
     pub(crate) fn new_any(matrices: Mat<f64>, q: usize, ridge: f64) -> Self {
         if matrices.nrows() == 1 && q >= DENSE {
             let entry = |i: usize, j: usize| matrices[(0, packed(i.max(j), i.min(j)))];

@@ -1,7 +1,8 @@
 //! Low rank plus diagonal: everything about `W Wᵀ + s D` through one q × q factor, including the limit s → 0.
 //!
 //! With `A = D^-½ W` (p × q) and `G = AᵀA`, \[TB99, eq. 6\] and Woodbury's identity need only `M = s I + G`:
-//! the posterior of z given the scaled deviation e is N(M⁻¹Aᵀe, s M⁻¹), and log |WWᵀ + sD| = log |D| + (p − q) log s + log |M|.
+//! the posterior of z given the scaled deviation e is N(M⁻¹Aᵀe, s M⁻¹), and log |WWᵀ + sD| = log |D| + (p −
+//! q) log s + log |M|.
 
 use super::{Cholesky, Eigen, Mat, MatRef, mirror_lower, product, set_product, symmetric_eigen};
 use crate::error::Result;
@@ -16,7 +17,8 @@ pub(crate) enum LatentFactor {
         /// Of M (q × q).
         factor: Cholesky,
     },
-    /// s > 0 and fewer features than latent variables: the other side, s I + AAᵀ, is the smaller and the safer one.
+    /// s > 0 and fewer features than latent variables: the other side, s I + AAᵀ, is the smaller and the
+    /// safer one.
     Narrow {
         /// s.
         noise: f64,

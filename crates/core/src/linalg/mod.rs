@@ -1,7 +1,7 @@
 //! Linear algebra: the only module that imports faer.
 //!
-//! Matrices are faer's. Kernels that run inside a chunk are sequential; whole-matrix work splits into a fixed number
-//! of tasks, so that results never depend on how many threads there are.
+//! Matrices are faer's. Kernels that run inside a chunk are sequential; whole-matrix work splits into a fixed
+//! number of tasks, so that results never depend on how many threads there are.
 
 mod basis;
 mod cholesky;
@@ -46,8 +46,9 @@ pub(crate) fn split(work: usize) -> Par {
 
 /// Zeros, also in the rows that faer adds so that columns are aligned.
 ///
-/// Kernels load whole vectors and so compute on those rows too. What happens to lie there is thrown away, but numbers below
-/// the normal range make the processor take a hundred cycles each: measured, a product of 6 × 64 by 64 × 50 took 44 µs for 3.
+/// Kernels load whole vectors and so compute on those rows too. What happens to lie there is thrown away, but
+/// numbers below the normal range make the processor take a hundred cycles each: measured, a product of 6 ×
+/// 64 by 64 × 50 took 44 µs for 3.
 pub(crate) fn clean_zeros(nrows: usize, ncols: usize) -> Mat<f64> {
     const VECTOR: usize = 8;
     let mut out = Mat::zeros(nrows.next_multiple_of(VECTOR), ncols);
@@ -102,13 +103,15 @@ pub(crate) fn power_of_two(x: f64) -> f64 {
 
 /// Below this, an eigenvalue of a covariance of such a shape is rounding.
 ///
-/// The decomposition errs by p·ε; sums over n rows err by about √n·ε, because rounding goes either way. A bound that
-/// grew with n itself would take a noise of 1e-12 of the signal for 0 as soon as there are 5000 rows.
+/// The decomposition errs by p·ε; sums over n rows err by about √n·ε, because rounding goes either way. A
+/// bound that grew with n itself would take a noise of 1e-12 of the signal for 0 as soon as there are 5000
+/// rows.
 pub(crate) fn negligible(rows: usize, features: usize, largest: f64) -> f64 {
     2.0 * (features as f64 + (rows as f64).sqrt()) * f64::EPSILON * largest
 }
 
-/// Whether squared scales, those of 0 aside, are so near each other that one plain decomposition can hold all of them.
+/// Whether squared scales, those of 0 aside, are so near each other that one plain decomposition can hold all
+/// of them.
 pub(crate) fn comparable(squares: &[f64]) -> bool {
     let positive = || squares.iter().copied().filter(|v| *v > 0.0);
     positive().fold(0.0, f64::max) <= COMPARABLE * positive().fold(f64::INFINITY, f64::min)

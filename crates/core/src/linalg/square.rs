@@ -8,7 +8,8 @@ use super::svd::singular_vectors;
 use super::{Mat, MatRef, product};
 use crate::error::Result;
 
-/// A⁻¹ of a small square matrix (LU with partial pivoting, on the calling thread); `None` when it is singular.
+/// A⁻¹ of a small square matrix (LU with partial pivoting, on the calling thread); `None` when it is
+/// singular.
 ///
 /// For matrices whose inverse is itself the answer. Systems are solved by factors.
 pub(crate) fn inverse(a: MatRef<'_, f64>) -> Option<Mat<f64>> {

@@ -1,7 +1,8 @@
 //! A group of rows that are worked on together, and what is known of them.
 
 use super::factored::FactoredModel;
-use super::many_patterns::ManyPatterns;
+use super::many_patterns::{ManyPatterns, ScaledFeatures};
+use crate::blocks::IncompleteRows;
 use crate::error::Result;
 use crate::expectation::normal_log_density;
 use crate::linalg::{LatentFactor, Mat, MatRef, product};
@@ -11,7 +12,7 @@ pub(super) enum Group<'a> {
     /// All observe the same cells.
     OnePattern(OnePattern<'a>),
     /// Each observes cells of its own.
-    ManyPatterns(ManyPatterns<'a>),
+    ManyPatterns(Box<ManyPatterns<'a>>),
 }
 
 /// Rows that observe the same cells, as scaled deviations.
@@ -26,7 +27,16 @@ pub(super) struct OnePattern<'a> {
     pub(super) complete: bool,
 }
 
-impl Group<'_> {
+impl<'a> Group<'a> {
+    /// Rows that each observe cells of their own.
+    pub(super) fn many_patterns(
+        features: &'a ScaledFeatures,
+        rows: Vec<usize>,
+        cells: &'a (dyn IncompleteRows + 'a),
+    ) -> Self {
+        Self::ManyPatterns(Box::new(ManyPatterns::new(features, rows, cells)))
+    }
+
     /// Which rows of the chunk.
     pub(super) fn rows(&self) -> &[usize] {
         match self {
@@ -151,7 +161,8 @@ impl OnePattern<'_> {
     }
 }
 
-/// T² = zᵀ (I + s G⁺)⁻¹ z of least-squares coordinates z (q × rows), whose covariance under the model is I + s G⁺.
+/// T² = zᵀ (I + s G⁺)⁻¹ z of least-squares coordinates z (q × rows), whose covariance under the model is I +
+/// s G⁺.
 fn squared_scores(least_squares: &LatentFactor, noise: f64, z: MatRef<'_, f64>) -> Vec<f64> {
     let LatentFactor::Noiseless { eigen, rank } = least_squares else { return Vec::new() };
     let t = product(eigen.vectors.subcols(0, *rank).transpose(), z); // (rank × rows)

@@ -1,4 +1,5 @@
-//! The missing cells of rows: their distribution, means, deviations and draws, given the cells that were observed.
+//! The missing cells of rows: their distribution, means, deviations and draws, given the cells that were
+//! observed.
 
 use std::ops::Range;
 
@@ -19,7 +20,7 @@ use crate::memory;
 
 /// Words of the generator that belong to one draw of one row: more than any row needs.
 const DRAW_WORDS: u128 = 1 << 32;
-/// Streams of rows with holes are above this; those below are for whole samples.
+/// Streams of rows with missing values are above this; those below are for whole samples.
 const DRAW_STREAMS: u64 = 1 << 63;
 
 /// Distribution of the missing cells of a row given the others.
@@ -33,12 +34,13 @@ pub struct Conditional {
     pub covariance: Mat<f64>,
 }
 
-/// Rows whose holes are filled.
+/// Rows with missing values imputed.
 #[derive(Debug, Clone)]
 pub struct Imputed {
-    /// The rows (n × p): observed cells as they were, conditional means in the holes.
+    /// The rows (n × p): observed cells as they were, conditional means where values are missing.
     pub cells: Mat<f64>,
-    /// Conditional standard deviation of each hole (n × p), noise included; 0 where a cell was observed.
+    /// Conditional standard deviation of each missing cell (n × p), noise included; 0 where a cell was
+    /// observed.
     pub std: Mat<f64>,
 }
 
@@ -70,8 +72,8 @@ impl LinearGaussian {
         Ok(Conditional { features, mean, covariance })
     }
 
-    /// The rows (n × p) with each hole filled by its conditional mean $\mu_j + w_j^\top E(z)$; observed cells stay as
-    /// they are, to the last bit. An empty row becomes the mean.
+    /// The rows (n × p) with each missing cell filled by its conditional mean $\mu_j + w_j^\top E(z)$;
+    /// observed cells stay as they are, to the last bit. An empty row becomes the mean.
     ///
     /// # Errors
     /// When rows have another number of features or an infinite cell, or the answer does not fit in memory.
@@ -87,8 +89,8 @@ impl LinearGaussian {
         Ok(stack(self.n_features(), parts.iter().map(Mat::as_ref)))
     }
 
-    /// As [`impute`](Self::impute), with the standard deviation of each hole given the row's observed cells,
-    /// $\sqrt{\sigma_j^2 + w_j^\top \mathrm{Cov}(z)\, w_j}$.
+    /// As [`impute`](Self::impute), with the standard deviation of each missing cell given the row's observed
+    /// cells, $\sqrt{\sigma_j^2 + w_j^\top \mathrm{Cov}(z)\, w_j}$.
     ///
     /// # Errors
     /// When rows have another number of features or an infinite cell, or the answer does not fit in memory.
@@ -107,12 +109,12 @@ impl LinearGaussian {
         Ok(Imputed { cells, std: stack(p, parts.iter().map(|(_, std)| std.as_ref())) })
     }
 
-    /// Draws of the missing cells given the observed ones (multiple imputation): one n × p matrix per draw, in which
-    /// observed cells stay as they are.
+    /// Draws of the missing cells given the observed ones (multiple imputation): one n × p matrix per draw,
+    /// in which observed cells stay as they are.
     ///
-    /// z is drawn from the row's posterior and noise is added, which is exactly the conditional distribution of the
-    /// missing cells, with its covariances. Draw d of row r depends on the seed, d, r and the row alone: not on how
-    /// rows are cut into chunks, which draws are asked for or how many threads there are.
+    /// z is drawn from the row's posterior and noise is added, which is exactly the conditional distribution
+    /// of the missing cells, with its covariances. Draw d of row r depends on the seed, d, r and the row
+    /// alone: not on how rows are cut into chunks, which draws are asked for or how many threads there are.
     ///
     /// # Errors
     /// When rows have another number of features or an infinite cell, or the answer does not fit in memory.
@@ -141,8 +143,8 @@ impl LinearGaussian {
         Ok((0..draws.len()).map(stacked).collect())
     }
 
-    /// Mean and standard deviation of named cells (row, feature), in the order given, each given the cells that were
-    /// observed in its row. A cell that was observed itself is known: its value, with deviation 0.
+    /// Mean and standard deviation of named cells (row, feature), in the order given, each given the cells
+    /// that were observed in its row. A cell that was observed itself is known: its value, with deviation 0.
     ///
     /// The work is in proportion to the observed cells of the rows that are asked for.
     ///
@@ -206,7 +208,7 @@ impl LinearGaussian {
         Ok(out)
     }
 
-    /// Fills the holes of rows (n × p) with their means, for posterior means z (n × q).
+    /// Fills the missing cells of rows (n × p) with their means, for posterior means z (n × q).
     fn fill_means(&self, cells: &mut Mat<f64>, z: &Mat<f64>) {
         let z = z.transpose().to_owned(); // those of a row side by side
         for j in 0..cells.ncols() {
@@ -219,7 +221,7 @@ impl LinearGaussian {
         }
     }
 
-    /// Standard deviation of each hole (n × p), for posterior covariances of the rows.
+    /// Standard deviation of each missing cell (n × p), for posterior covariances of the rows.
     fn deviations(&self, cells: &Mat<f64>, covariances: Option<&Covariances>) -> Mat<f64> {
         let mut std = Mat::zeros(cells.nrows(), cells.ncols());
         let Some(covariances) = covariances else { return std };
@@ -233,7 +235,7 @@ impl LinearGaussian {
         std
     }
 
-    /// Fills the holes of a group's rows, one draw to each matrix.
+    /// Fills the missing cells of a group's rows, one draw to each matrix.
     fn fill_draws(
         &self,
         all: &mut [Mat<f64>],
@@ -241,7 +243,7 @@ impl LinearGaussian {
         generator: impl Fn(usize, usize) -> ChaCha8Rng,
     ) -> Result<()> {
         let Some(first) = all.first() else { return Ok(()) };
-        let holes: Vec<Vec<usize>> = group.rows().iter().map(|row| holes(first, *row)).collect();
+        let missing: Vec<Vec<usize>> = group.rows().iter().map(|row| missing_features(first, *row)).collect();
         for (draw, cells) in all.iter_mut().enumerate() {
             let mut generators: Vec<ChaCha8Rng> =
                 group.rows().iter().map(|row| generator(*row, draw)).collect();
@@ -251,7 +253,7 @@ impl LinearGaussian {
             }
             let z = group.draw(&normals)?;
             for (i, rng) in generators.iter_mut().enumerate() {
-                for &j in &holes[i] {
+                for &j in &missing[i] {
                     let noise = self.noise().of(j).sqrt() * normal(rng);
                     cells[(group.rows()[i], j)] = self.feature(j).mean(z.col_as_slice(i)) + noise;
                 }
@@ -289,7 +291,7 @@ impl Feature {
 }
 
 /// The features that a row does not have.
-fn holes(cells: &Mat<f64>, row: usize) -> Vec<usize> {
+fn missing_features(cells: &Mat<f64>, row: usize) -> Vec<usize> {
     (0..cells.ncols()).filter(|j| cells[(row, *j)].is_nan()).collect()
 }
 
@@ -305,7 +307,7 @@ fn generator(seed: u64, row: usize, draw: usize) -> ChaCha8Rng {
     rng
 }
 
-/// A copy in double precision, NaN in the holes.
+/// A copy in double precision, NaN where a cell is missing.
 fn dense(chunk: &Chunk<'_>) -> Mat<f64> {
     with_view!(chunk.cells(), v => Mat::from_fn(v.nrows(), v.ncols(), |i, j| Real::to_f64(v[(i, j)])))
 }

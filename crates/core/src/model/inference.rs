@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 use super::LinearGaussian;
 use super::factored::FactoredModel;
 use super::groups::{Group, OnePattern};
-use super::many_patterns::{ManyPatterns, ScaledFeatures};
+use super::many_patterns::ScaledFeatures;
 use crate::blocks::{IncompleteRows, ListedRows, for_each_masked_of, observed_cells};
 use crate::data::{Cells, Chunk, ObservedRows, Real, with_view};
 use crate::error::{Error, Result};
@@ -144,10 +144,18 @@ impl<'m> Inference<'m> {
 
     /// Whether a row has no infinite cell, and M is regular for the cells that it has.
     fn can_be_masked<T: Real>(&self, view: MatRef<'_, T>, row: usize) -> bool {
-        let cells = || view.row(row).iter().map(|x| Real::to_f64(*x));
-        let columns = cells().enumerate().filter(|(_, x)| !x.is_nan()).map(|(j, _)| j);
-        self.purpose != Purpose::PosteriorRowByRow
-            && observed_count(cells()).is_some_and(|count| self.features().is_regular(count, columns))
+        if self.purpose == Purpose::PosteriorRowByRow {
+            return false;
+        }
+        let cells = view.row(row);
+        let count = match cells.transpose().try_as_col_major() {
+            Some(side_by_side) => {
+                pulp::Arch::new().dispatch(|| observed_count(side_by_side.as_slice().iter()))
+            }
+            None => observed_count(cells.iter()),
+        };
+        let observed = cells.iter().enumerate().filter(|(_, x)| !x.to_f64().is_nan()).map(|(j, _)| j);
+        count.is_some_and(|count| self.features().is_regular(count, observed))
     }
 
     /// Calls `f` with blocks of dense rows and gives those that are ill posed.
@@ -166,7 +174,7 @@ impl<'m> Inference<'m> {
         for_each_masked_of(BLOCK_ROWS, view, rows.into_iter(), mean, scale, |block| {
             let (good, bad) = self.well_posed(block, &block.rows);
             if bad.is_empty() {
-                return f(Group::ManyPatterns(ManyPatterns::new(features, good, block)));
+                return f(Group::many_patterns(features, good, block));
             }
             left.extend(good);
             ill_posed.extend(bad);
@@ -176,7 +184,7 @@ impl<'m> Inference<'m> {
             return Ok(ill_posed);
         }
         for_each_masked_of(BLOCK_ROWS, view, left.into_iter(), mean, scale, |block| {
-            f(Group::ManyPatterns(ManyPatterns::new(features, block.rows.clone(), block)))
+            f(Group::many_patterns(features, block.rows.clone(), block))
         })?;
         Ok(ill_posed)
     }
@@ -213,7 +221,7 @@ impl<'m> Inference<'m> {
             if !good.is_empty() {
                 let listed = if bad.is_empty() { listed } else { self.listed(cells, &good) };
                 let rows = good.iter().map(|r| r.row).collect();
-                f(Group::ManyPatterns(ManyPatterns::new(self.features(), rows, &listed)))?;
+                f(Group::many_patterns(self.features(), rows, &listed))?;
             }
             others.extend(bad);
         }
@@ -225,8 +233,8 @@ impl<'m> Inference<'m> {
         ListedRows::new(cells, rows.iter().map(|r| r.at), features.mean[..].into(), &features.root)
     }
 
-    /// Calls `f` with groups of listed rows that have the same features (in the order of their first rows), each with a
-    /// factor of its own.
+    /// Calls `f` with groups of listed rows that have the same features (in the order of their first rows),
+    /// each with a factor of its own.
     fn for_each_pattern(
         &self,
         cells: ObservedRows<'_>,
@@ -255,11 +263,13 @@ impl<'m> Inference<'m> {
 }
 
 /// Number of cells that a row has, when none of them is infinite.
-fn observed_count(cells: impl Iterator<Item = f64>) -> Option<usize> {
-    let (mut finite, mut infinite) = (0, 0);
+#[inline(always)]
+fn observed_count<'a, T: Real>(cells: impl Iterator<Item = &'a T>) -> Option<usize> {
+    let (mut finite, mut infinite) = (0u64, 0u64);
     for x in cells {
-        finite += usize::from(x.is_finite());
-        infinite += usize::from(x.is_infinite());
+        let size = x.to_f64().abs();
+        finite += u64::from(size < f64::INFINITY);
+        infinite += u64::from(size == f64::INFINITY);
     }
-    (infinite == 0).then_some(finite)
+    if infinite == 0 { usize::try_from(finite).ok() } else { None }
 }

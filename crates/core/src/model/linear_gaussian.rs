@@ -1,4 +1,5 @@
-//! The linear-Gaussian model x = W z + μ + ε: probabilistic PCA with equal noise, factor analysis with noise per feature.
+//! The linear-Gaussian model x = W z + μ + ε: probabilistic PCA with equal noise, factor analysis with noise
+//! per feature.
 
 use crate::error::{Error, Result};
 use crate::linalg::{
@@ -48,8 +49,9 @@ impl From<f64> for Noise {
 
 /// x = W z + μ + ε with z ~ N(0, I), ε ~ N(0, noise): three immutable fields and all that follows from them.
 ///
-/// Rows may have holes (NaN): every question is then answered from the observed cells, with the others integrated out.
-/// Costs are O(n·p·q); nothing p × p is ever formed unless [`covariance`](Self::covariance) is asked for.
+/// Rows may have missing values (NaN): every question is then answered from the observed cells, with the
+/// others integrated out. Costs are O(n·p·q); nothing p × p is ever formed unless
+/// [`covariance`](Self::covariance) is asked for.
 ///
 /// ```
 /// use covary::linalg::Mat;
@@ -76,7 +78,8 @@ impl LinearGaussian {
     /// A model of given numbers: mean (p), loadings (p × q) and noise.
     ///
     /// # Errors
-    /// When shapes disagree, a number is not finite, an isotropic noise is negative or a diagonal one not positive.
+    /// When shapes disagree, a number is not finite, an isotropic noise is negative or a diagonal one not
+    /// positive.
     pub fn new(mean: Vec<f64>, loadings: Mat<f64>, noise: Noise) -> Result<Self> {
         let p = mean.len();
         if loadings.nrows() != p {
@@ -175,11 +178,11 @@ impl LinearGaussian {
 }
 
 impl LinearGaussian {
-    /// Orthonormal directions u of the plane (p × q) in descending order of the loadings along them, and the variance
-    /// uᵀCu along each.
+    /// Orthonormal directions u of the plane (p × q) in descending order of the loadings along them, and the
+    /// variance uᵀCu along each.
     ///
-    /// The columns of W scaled to length 1 where they are orthogonal already, as those of a fit are; otherwise its left
-    /// singular vectors.
+    /// The columns of W scaled to length 1 where they are orthogonal already, as those of a fit are;
+    /// otherwise its left singular vectors.
     ///
     /// # Errors
     /// When a decomposition does not converge.

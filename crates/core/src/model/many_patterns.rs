@@ -1,4 +1,5 @@
-//! Rows that each observe other cells: their q × q factors side by side, one for each pattern of missing values.
+//! Rows that each observe other cells: their q × q factors side by side, one for each pattern of missing
+//! values.
 
 use super::factored::{relative_noise, typical_noise};
 use super::{LinearGaussian, Noise};
@@ -50,8 +51,8 @@ impl ScaledFeatures {
         self.noise > 0.0 && cells > 0 && (cells >= self.q() || self.noise >= LITTLE_NOISE * signal())
     }
 
-    /// Whether the least-squares solution of each row follows from the Cholesky factor of G = AᵀA over its cells:
-    /// tr G · tr G⁻¹ bounds the condition.
+    /// Whether the least-squares solution of each row follows from the Cholesky factor of G = AᵀA over its
+    /// cells: tr G · tr G⁻¹ bounds the condition.
     pub(super) fn well_posed(&self, rows: &dyn IncompleteRows) -> Vec<bool> {
         let grams = rows.grams(&self.loadings);
         let trace = |m: &Mat<f64>, k: usize| (0..self.q()).map(|i| m[(k, packed(i, i))]).sum::<f64>();
@@ -139,7 +140,8 @@ impl<'a> ManyPatterns<'a> {
 
     /// T² and SPE of each row.
     ///
-    /// T² = zᵀ (I + s G⁻¹)⁻¹ z of least-squares coordinates z is their product with the posterior means M⁻¹G z.
+    /// T² = zᵀ (I + s G⁻¹)⁻¹ z of least-squares coordinates z is their product with the posterior means M⁻¹G
+    /// z.
     pub(super) fn t2_spe(&self) -> (Vec<f64>, Vec<f64>) {
         let (z, root) = (self.least_squares(), Some(&self.features.root[..]));
         let spe = self.step.rows().squared_residuals(&self.features.loadings, &z, root);

@@ -104,7 +104,8 @@ pub(super) struct ChunkPosterior {
     pub(super) covariances: Option<Covariances>,
 }
 
-/// Which cells of a row are missing, as words that differ between the patterns of one source; `None` for none.
+/// Which cells of a row are missing, as words that differ between the patterns of one source; `None` for
+/// none.
 type Pattern = Option<Vec<u32>>;
 
 /// Covariances of the patterns that rows have.
@@ -171,7 +172,8 @@ pub(super) fn posterior_of(inference: &Inference<'_>, chunk: &Chunk<'_>) -> Resu
     Ok(ChunkPosterior { mean, covariances: Some(found) })
 }
 
-/// The missing cells of a row: a bit for each feature, or where only observed cells are stored the list of those.
+/// The missing cells of a row: a bit for each feature, or where only observed cells are stored the list of
+/// those.
 fn missing(chunk: &Chunk<'_>, row: usize) -> Vec<u32> {
     match chunk.cells() {
         Cells::Observed(cells) => cells.row(row).0.to_vec(),

@@ -1,4 +1,4 @@
-//! What can be asked of a linear-Gaussian model about rows, with or without holes.
+//! What can be asked of a linear-Gaussian model about rows, complete or with missing values.
 
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
@@ -14,7 +14,8 @@ use crate::memory;
 /// How a row is rebuilt from its latent coordinates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reconstruction {
-    /// The point of the model's plane nearest to the row (nearest in units of the noise): least squared error.
+    /// The point of the model's plane nearest to the row (nearest in units of the noise): least squared
+    /// error.
     #[default]
     Orthogonal,
     /// From the posterior mean, which lies nearer to the model's mean.
@@ -28,13 +29,14 @@ pub struct Outliers {
     pub t2: Vec<f64>,
     /// Squared prediction error: squared distance from the plane, in the data's units.
     pub spe: Vec<f64>,
-    /// Probability that a row of the model lies at least as far out: upper tail of the χ² of the Mahalanobis distance.
+    /// Probability that a row of the model lies at least as far out: upper tail of the χ² of the Mahalanobis
+    /// distance.
     pub p_value: Vec<f64>,
 }
 
 impl LinearGaussian {
-    /// Log density of each row: $-\tfrac12 \left( p \ln 2\pi + \ln|C| + (x-\mu)^\top C^{-1} (x-\mu) \right)$ over the
-    /// observed cells. A row with none scores 0.
+    /// Log density of each row: $-\tfrac12 \left( p \ln 2\pi + \ln|C| + (x-\mu)^\top C^{-1} (x-\mu) \right)$
+    /// over the observed cells. A row with none scores 0.
     ///
     /// # Errors
     /// When the rows have another number of features or an infinite cell, or the model has no density.
@@ -70,7 +72,8 @@ impl LinearGaussian {
         Ok(stack(self.n_latent(), parts.iter().map(Mat::as_ref)))
     }
 
-    /// Weighted least-squares coordinates (AᵀA)⁻¹Aᵀe of each row (n × q); NaN where its cells do not determine all of them.
+    /// Weighted least-squares coordinates (AᵀA)⁻¹Aᵀe of each row (n × q); NaN where its cells do not
+    /// determine all of them.
     pub(super) fn least_squares<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Mat<f64>> {
         self.per_row_columns(rows, self.n_latent(), |group| match group.determined()? {
             true => group.least_squares(),

@@ -29,7 +29,8 @@ impl LinearGaussian {
         stack(self.n_features(), parts.iter().map(Mat::as_ref))
     }
 
-    /// As [`sample`](Self::sample), under the eyes of a caller, and refused at once when memory is not enough.
+    /// As [`sample`](Self::sample), under the eyes of a caller, and refused at once when memory is not
+    /// enough.
     ///
     /// # Errors
     /// [`Error::Memory`](crate::Error::Memory) and [`Error::Interrupted`](crate::Error::Interrupted).

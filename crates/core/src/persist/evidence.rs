@@ -9,7 +9,7 @@ use super::check;
 use super::container::{Container, Tensor, to_bytes};
 use crate::error::{Error, Result};
 use crate::evidence::{Accumulator, Latent, LatentTotals as Totals, Moments, Sketch};
-use crate::expectation::{LatentParameters, Units};
+use crate::expectation::{FeatureScale, LatentParameters};
 use crate::linalg::{Mat, mirror_lower, packed_len};
 use crate::model::StoredArrays;
 
@@ -143,9 +143,9 @@ impl Portable for Latent {
         let details = LatentDetails {
             features: features.to_vec(),
             noise: parameters.noise(),
-            unit: match parameters.units() {
-                Units::Common(unit) => Some(*unit),
-                Units::OfNoise(_) => None,
+            unit: match parameters.scale() {
+                FeatureScale::Common(unit) => Some(*unit),
+                FeatureScale::NoiseDeviations(_) => None,
             },
             totals: self.totals.clone(),
         };
@@ -157,7 +157,7 @@ impl Portable for Latent {
             ("cross", Tensor::matrix(&self.cross)),
             ("squares", Tensor::vector(&self.squares)),
         ]);
-        if let Units::OfNoise(deviations) = parameters.units() {
+        if let FeatureScale::NoiseDeviations(deviations) = parameters.scale() {
             tensors.insert("deviations", Tensor::vector(deviations));
         }
         to_bytes("latent", &details, &tensors)

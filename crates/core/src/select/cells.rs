@@ -1,12 +1,13 @@
-//! Cell-wise cross-validation: observed cells are hidden fold by fold and predicted from the others \[Wold78\].
+//! Cell-wise cross-validation: observed cells are hidden fold by fold and predicted from the others
+//! \[Wold78\].
 //!
-//! It asks what a model is for when cells are missing, and needs no complete row. For each fold there is one growth: the fit of q components
-//! starts from that of q − 1.
+//! It asks what a model is for when cells are missing, and needs no complete row. For each fold there is one
+//! growth: the fit of q components starts from that of q − 1.
 
 use super::fold_scores::{FoldScores, because};
-use super::split::Hiding;
+use super::split::CellSplit;
 use super::table::{Absent, Choice, Line};
-use super::validation::Exam;
+use super::validation::CellValidation;
 use crate::control::Control;
 use crate::data::RowSource;
 use crate::error::{Error, Result};
@@ -24,7 +25,7 @@ pub(super) const MOST_COMPONENTS: usize = 10;
 pub(super) const METHOD: &str = "cells";
 
 /// How well hidden cells are predicted for q = 0, 1, ….
-pub(super) struct HiddenCells {
+pub(super) struct CellCrossValidation {
     /// Q² of each fold.
     pub(super) q2: FoldScores,
     /// Mean log predictive density of each fold.
@@ -35,15 +36,15 @@ pub(super) struct HiddenCells {
     open: bool,
 }
 
-impl HiddenCells {
+impl CellCrossValidation {
     /// What hidden cells say about up to so many components, or why they say nothing.
-    pub(super) fn look(
+    pub(super) fn run(
         source: &dyn RowSource,
-        hidings: &[Hiding],
+        splits: &[CellSplit],
         ppca: &Ppca,
         control: &Control<'_>,
     ) -> Result<Result<Self, Absent>> {
-        match Self::predict(source, hidings, ppca, control) {
+        match Self::predict(source, splits, ppca, control) {
             Ok(cells) if cells.choice().is_some() => Ok(Ok(cells)),
             Ok(_) => Ok(Err(Absent::new(METHOD, "the hidden cells do not vary"))),
             Err(error) if is_too_little(&error) => {
@@ -55,12 +56,12 @@ impl HiddenCells {
 
     fn predict(
         source: &dyn RowSource,
-        hidings: &[Hiding],
+        splits: &[CellSplit],
         ppca: &Ppca,
         control: &Control<'_>,
     ) -> Result<Self> {
-        let begin = |hiding| Fold::begin(source, hiding, ppca, control);
-        let mut folds = hidings.iter().map(begin).collect::<Result<Vec<Fold<'_>>>>()?;
+        let start = |split| Fold::start(source, split, ppca, control);
+        let mut folds = splits.iter().map(start).collect::<Result<Vec<Fold<'_>>>>()?;
         let most = folds.iter().map(|fold| fold.growth.most()).min().unwrap_or(0);
         let mut found = Self::of(&folds);
         for q in 1..=most {
@@ -89,7 +90,7 @@ impl HiddenCells {
     }
 
     /// Writes what is known into the line of a number of components.
-    pub(super) fn tell(&self, line: &mut Line) {
+    pub(super) fn fill(&self, line: &mut Line) {
         (line.q2, line.q2_error) = self.q2.mean_and_error(line.components).unzip();
         line.cell_log_density = self.log_density.mean_and_error(line.components).map(|(mean, _)| mean);
     }
@@ -104,7 +105,7 @@ impl HiddenCells {
 
 /// A fold: what is hidden, the fit so far, and how it did.
 struct Fold<'a> {
-    hiding: &'a Hiding,
+    split: &'a CellSplit,
     growth: Growth,
     possible: usize, // components that its cells support
     q2: Vec<f64>,
@@ -114,37 +115,43 @@ struct Fold<'a> {
 }
 
 impl<'a> Fold<'a> {
-    fn begin(source: &dyn RowSource, hiding: &'a Hiding, ppca: &Ppca, control: &Control<'_>) -> Result<Self> {
-        let exam = Exam::new(source, hiding)?;
-        let (growth, possible) = ppca.growth(exam.shown(), control).map(|(g, seen)| (g, seen.possible))?;
+    fn start(
+        source: &dyn RowSource,
+        split: &'a CellSplit,
+        ppca: &Ppca,
+        control: &Control<'_>,
+    ) -> Result<Self> {
+        let validation = CellValidation::new(source, split)?;
+        let (growth, possible) =
+            ppca.growth(validation.training(), control).map(|(g, seen)| (g, seen.possible))?;
         let (q2, log_density) = (Vec::new(), Vec::new());
-        let mut fold = Self { hiding, growth, possible, q2, log_density, ended: false, converged: true };
-        fold.mark(&exam, &means_alone(hiding)?)?;
+        let mut fold = Self { split, growth, possible, q2, log_density, ended: false, converged: true };
+        fold.score(&validation, &means_alone(split)?)?;
         Ok(fold)
     }
 
     fn grow(&mut self, source: &dyn RowSource, control: &Control<'_>) -> Result<()> {
         control.check()?;
-        let exam = Exam::new(source, self.hiding)?;
-        let grown = self.growth.next(TOLERANCE, exam.shown(), control)?;
+        let validation = CellValidation::new(source, self.split)?;
+        let grown = self.growth.next(TOLERANCE, validation.training(), control)?;
         self.ended = grown.noiseless;
         self.converged &= grown.converged;
-        self.mark(&exam, &grown.spectrum.ppca()?)
+        self.score(&validation, &grown.spectrum.ppca()?)
     }
 
-    fn mark(&mut self, exam: &Exam<'_>, model: &LinearGaussian) -> Result<()> {
-        let marks = exam.mark(model)?;
-        self.q2.push(marks.q2());
-        self.log_density.push(marks.mean_log_density());
+    fn score(&mut self, validation: &CellValidation<'_>, model: &LinearGaussian) -> Result<()> {
+        let scores = validation.score(model)?;
+        self.q2.push(scores.q2());
+        self.log_density.push(scores.mean_log_density());
         Ok(())
     }
 }
 
 /// The best model of what is left without components: the mean of each feature, and one noise for all.
-fn means_alone(hiding: &Hiding) -> Result<LinearGaussian> {
-    let mean = hiding.means().to_vec();
+fn means_alone(split: &CellSplit) -> Result<LinearGaussian> {
+    let mean = split.means().to_vec();
     let loadings = Mat::zeros(mean.len(), 0);
-    LinearGaussian::new(mean, loadings, Noise::Isotropic(hiding.left_variance()))
+    LinearGaussian::new(mean, loadings, Noise::Isotropic(split.left_variance()))
 }
 
 /// Whether an error says that too little is left when cells are hidden.

@@ -1,6 +1,6 @@
 //! The table of complete rows: all numbers of components share one spectrum.
 
-use super::cells::HiddenCells;
+use super::cells::CellCrossValidation;
 use super::fold_scores::{FoldScores, because};
 use super::folds::Folds;
 use super::table::{Absent, Choice, Line, Selection, recommend};
@@ -28,7 +28,8 @@ pub(super) struct Complete {
 }
 
 impl Complete {
-    /// From all moments and, where rows were seen, those of the folds; features that add no direction are left out.
+    /// From all moments and, where rows were seen, those of the folds; features that add no direction are
+    /// left out.
     pub(super) fn new(
         select: &Select,
         moments: &Moments,
@@ -43,7 +44,8 @@ impl Complete {
         let others = redundant.others(p);
         match others.len() {
             0 => Err(Error::Constant),
-            // All there are, or all multiples of one: the rows lie on a line, which needs no choice of features.
+            // All there are, or all multiples of one: the rows lie on a line, which needs no choice of
+            // features.
             n if n == p || n == 1 => Self::of_features(select, moments, folds, None, control),
             _ => {
                 let folds = folds.map(|folds| folds.of_features(&others));
@@ -91,13 +93,13 @@ impl Complete {
     }
 
     /// The whole, with what hidden cells say, or why they say nothing.
-    pub(super) fn selection(&self, select: &Select, cells: Result<HiddenCells, Absent>) -> Selection {
+    pub(super) fn selection(&self, select: &Select, cells: Result<CellCrossValidation, Absent>) -> Selection {
         let mut absent = self.absent();
         let hidden = cells.map_err(|why| absent.push(why)).ok();
         let mut table: Vec<Line> = (0..=self.max).map(|q| self.line(q)).collect();
         let mut choices = self.choices(select);
         if let Some(hidden) = &hidden {
-            table.iter_mut().for_each(|line| hidden.tell(line));
+            table.iter_mut().for_each(|line| hidden.fill(line));
             let place = usize::from(self.held_out.fewest().is_some());
             choices.splice(place..place, hidden.choice());
         }
@@ -167,7 +169,8 @@ impl Complete {
         out
     }
 
-    /// The largest evidence; it has no limit where enough rows vary in fewer directions than there are features.
+    /// The largest evidence; it has no limit where enough rows vary in fewer directions than there are
+    /// features.
     fn evidence_choice(&self) -> Option<Choice> {
         let (p, rank) = (self.values.values().len(), self.values.rank());
         if rank < p && self.values.rows() > p as f64 && self.max + 1 == rank {

@@ -18,7 +18,8 @@ impl FoldScores {
         (0..means.len()).max_by(|a, b| means[*a].total_cmp(&means[*b]).then(b.cmp(a)))
     }
 
-    /// The fewest components that do no worse than the best, by less than the standard error of the difference; and the best.
+    /// The fewest components that do no worse than the best, by less than the standard error of the
+    /// difference; and the best.
     pub(super) fn fewest(&self) -> Option<(usize, usize)> {
         let best = self.best()?;
         let close = |q: &usize| {

@@ -1,4 +1,5 @@
-//! Cross-validation in one pass: moments of each fold, from which all others' and every number of components follow.
+//! Cross-validation in one pass: moments of each fold, from which all others' and every number of components
+//! follow.
 
 use std::f64::consts::TAU;
 
@@ -12,7 +13,8 @@ use crate::evidence::{Accumulator, Moments};
 use crate::linalg::{Mat, product};
 use crate::spectrum::criteria::Eigenvalues;
 
-/// Moments of rows that were dealt to folds by a fixed shuffle: which fold a row is in depends on its number and the seed alone.
+/// Moments of rows that were dealt to folds by a fixed shuffle: which fold a row is in depends on its number
+/// and the seed alone.
 #[derive(Debug, Clone)]
 pub(super) struct Folds {
     parts: Vec<Moments>,
@@ -51,7 +53,8 @@ impl Folds {
         Ok(sum)
     }
 
-    /// Mean log density of held-out rows for q = 0 ..= max, one list per fold; NaN where the others' covariance leaves no noise.
+    /// Mean log density of held-out rows for q = 0 ..= max, one list per fold; NaN where the others'
+    /// covariance leaves no noise.
     pub(super) fn held_out(&self, max: usize) -> Result<FoldScores> {
         let used: Vec<usize> = (0..self.parts.len()).filter(|k| self.parts[*k].weight() > 0.0).collect();
         let scores = used.into_par_iter().map(|k| held_out(&self.without(k)?, &self.parts[k], max));
@@ -77,8 +80,9 @@ impl Accumulator for Folds {
 
 const OPERATION: &str = "choosing the number of components";
 
-/// Of the rows of `test` under PPCA fitted to `train`: with eigenpairs λ, u and the scatter T of the test rows about the mean of the others,
-/// −½ (p ln 2π + Σ ln λ + (p − q) ln σ² + (Σ uᵀTu/λ + (tr T − Σ uᵀTu)/σ²)/n).
+/// Of the rows of `test` under PPCA fitted to `train`: with eigenpairs λ, u and the scatter T of the test
+/// rows about the mean of the others, −½ (p ln 2π + Σ ln λ + (p − q) ln σ² + (Σ uᵀTu/λ + (tr T − Σ
+/// uᵀTu)/σ²)/n).
 fn held_out(train: &Moments, test: &Moments, max: usize) -> Result<Vec<f64>> {
     let (p, n) = (train.n_features(), test.weight());
     let eigen = whole(train)?;

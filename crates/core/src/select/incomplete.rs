@@ -1,10 +1,10 @@
-//! The table of rows with holes: a fit for each number of components, and hidden cells to choose by.
+//! The table of rows with missing values: a fit for each number of components, and hidden cells to choose by.
 
 use std::f64::consts::TAU;
 
 use super::Select;
-use super::cells::{HiddenCells, MOST_COMPONENTS};
-use super::split::Hiding;
+use super::cells::{CellCrossValidation, MOST_COMPONENTS};
+use super::split::CellSplit;
 use super::table::{Absent, Choice, Line, Selection, recommend};
 use crate::control::Control;
 use crate::data::{RowSource, counted_weight};
@@ -18,16 +18,15 @@ const TOLERANCE: f64 = 1e-8;
 
 /// The table, the choices and the recommendation.
 pub(super) fn selection(select: &Select, source: &dyn RowSource, control: &Control<'_>) -> Result<Selection> {
-    let hidings = Hiding::folds(source, select.cell_folds(), select.seed, control)?;
+    let splits = CellSplit::folds(source, select.cell_folds(), select.seed, control)?;
     let ppca = select.ppca(select.max.unwrap_or(MOST_COMPONENTS));
     let (growth, Outlook { holes, .. }) = ppca.growth(source, control)?;
-    let cells = HiddenCells::look(source, &hidings, &ppca, control)?;
-    let most = cells.as_ref().map_or(growth.most(), HiddenCells::most).min(growth.most());
-    let fits =
-        Fits { empty_rows: holes.empty_rows, ..Fits::new(growth, most, &hidings[0], source, control)? };
+    let cells = CellCrossValidation::run(source, &splits, &ppca, control)?;
+    let most = cells.as_ref().map_or(growth.most(), CellCrossValidation::most).min(growth.most());
+    let fits = Fits { empty_rows: holes.empty_rows, ..Fits::new(growth, most, &splits[0], source, control)? };
     let (mut table, mut choices) = (fits.lines(), Vec::new());
     if let Ok(cells) = &cells {
-        table.iter_mut().for_each(|line| cells.tell(line));
+        table.iter_mut().for_each(|line| cells.fill(line));
         choices.extend(cells.choice());
     }
     choices.extend(least("bic", "least −2ℓ + k ln n", &table, |line| line.bic));
@@ -57,7 +56,7 @@ fn least(method: &str, reason: &str, table: &[Line], of: impl Fn(&Line) -> Optio
 /// What a spectrum decides, and why it does not here.
 fn need_complete_rows() -> impl Iterator<Item = Absent> {
     let spectrum = "needs the spectrum of complete rows";
-    let rows = "holding rows out would take fits of its own; hidden cells ask what holes ask";
+    let rows = "holding rows out would take fits of its own; hidden cells answer what missing values ask";
     let all = [("cross-validation", rows), ("evidence", spectrum), ("parallel", spectrum)];
     let more = [("threshold", spectrum), ("variance", spectrum)];
     all.into_iter().chain(more).map(|(method, reason)| Absent::new(method, reason))
@@ -65,7 +64,7 @@ fn need_complete_rows() -> impl Iterator<Item = Absent> {
 
 /// The best fits to all observed cells, for each number of components.
 struct Fits<'a> {
-    all: &'a Hiding, // knows all cells
+    all: &'a CellSplit, // knows all cells
     empty_rows: u64,
     spectra: Vec<Spectrum>,
     converged: bool,
@@ -75,7 +74,7 @@ impl<'a> Fits<'a> {
     fn new(
         mut growth: Growth,
         most: usize,
-        all: &'a Hiding,
+        all: &'a CellSplit,
         source: &dyn RowSource,
         control: &Control<'_>,
     ) -> Result<Self> {

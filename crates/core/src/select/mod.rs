@@ -1,8 +1,9 @@
 //! How many components: one table over q, what each method chooses, and a recommendation that says why.
 //!
-//! All numbers of components share one spectrum, so one pass over complete rows decides everything: likelihoods and information criteria,
-//! Minka's evidence, thresholds for noise, and cross-validation from the moments of each fold. Rows with holes have no spectrum: there is a
-//! fit for each number of components, and observed cells are hidden and predicted. Complete rows are judged so too when asked for.
+//! All numbers of components share one spectrum, so one pass over complete rows decides everything:
+//! likelihoods and information criteria, Minka's evidence, thresholds for noise, and cross-validation from
+//! the moments of each fold. Rows with missing values have no spectrum: there is a fit for each number of
+//! components, and observed cells are hidden and predicted. Complete rows are judged so too when asked for.
 
 mod cells;
 mod complete;
@@ -15,9 +16,9 @@ mod table;
 mod threshold;
 mod validation;
 
-pub use split::{HiddenCell, Hiding};
+pub use split::{CellSplit, HiddenCell};
 pub use table::{Absent, Choice, Line, Selection};
-pub use validation::{Exam, Marks};
+pub use validation::{CellScores, CellValidation};
 
 use crate::algorithm::RedundantFeatures;
 use crate::control::Control;
@@ -25,7 +26,7 @@ use crate::data::{FeatureSubset, RowSource, RowStream, Rows};
 use crate::error::{Error, Result};
 use crate::estimator::{Ppca, explained, with_threads};
 use crate::evidence::{Found, Moments, Pairwise, Survey, gather, gather_stream};
-use cells::HiddenCells;
+use cells::CellCrossValidation;
 use complete::Complete;
 use folds::Folds;
 
@@ -86,29 +87,32 @@ impl Select {
         Self { max, folds, cells, samples, fraction, seed, tolerance, memory: usize::MAX, threads: None }
     }
 
-    /// The largest number of components to look at. By default all that leave noise, and of those for which cells are hidden, which costs
-    /// many fits, 10.
+    /// The largest number of components to look at. By default all that leave noise, and of those for which
+    /// cells are hidden, which costs many fits, 10.
     pub fn max(mut self, components: usize) -> Self {
         self.max = Some(components);
         self
     }
 
-    /// Parts that rows, or cells, are dealt to for cross-validation, at least 2; by default 10 of rows and 5 of cells.
+    /// Parts that rows, or cells, are dealt to for cross-validation, at least 2; by default 10 of rows and 5
+    /// of cells.
     pub fn folds(mut self, folds: usize) -> Self {
         self.folds = Some(folds);
         self
     }
 
-    /// Whether cells of complete rows are hidden and predicted too; those of rows with holes always are.
+    /// Whether cells of complete rows are hidden and predicted too; those of rows with missing values always
+    /// are.
     ///
-    /// Each fold is fitted for each number of components in passes over the rows, until three more have predicted no better.
+    /// Each fold is fitted for each number of components in passes over the rows, until three more have
+    /// predicted no better.
     pub fn cells(mut self, cells: bool) -> Self {
         self.cells = cells;
         self
     }
 
-    /// Samples of noise for parallel analysis. By default 50 for up to 100 features and fewer for more, whose eigenvalues differ less from
-    /// one sample to the next, but at least 20.
+    /// Samples of noise for parallel analysis. By default 50 for up to 100 features and fewer for more, whose
+    /// eigenvalues differ less from one sample to the next, but at least 20.
     pub fn samples(mut self, samples: usize) -> Self {
         self.samples = Some(samples);
         self
@@ -126,14 +130,15 @@ impl Select {
         self
     }
 
-    /// Nats per row that are left to gain when a fit with holes ends: by default 1e-8 for the likelihoods of the table and 1e-5 where
-    /// cells are hidden.
+    /// Nats per row that are left to gain when a fit with missing values ends: by default 1e-8 for the
+    /// likelihoods of the table and 1e-5 where cells are hidden.
     pub fn tolerance(mut self, tolerance: f64) -> Self {
         self.tolerance = Some(tolerance);
         self
     }
 
-    /// Bytes that a fit with holes may hold besides rows that are in memory already; no limit by default.
+    /// Bytes that a fit with missing values may hold besides rows that are in memory already; no limit by
+    /// default.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
         self
@@ -145,7 +150,8 @@ impl Select {
         self
     }
 
-    /// Looks at complete rows once, and as often as fits take when there are holes or cells are to be hidden.
+    /// Looks at complete rows once, and as often as fits take when values are missing or cells are to be
+    /// hidden.
     ///
     /// # Errors
     /// When the options make no sense, or nothing varies.
@@ -164,7 +170,7 @@ impl Select {
         found.map_err(|e| explained(e, source, control))
     }
 
-    /// Rows that pass once, without holes: cells that were hidden would have to be seen again.
+    /// Complete rows that pass once: cells that were hidden would have to be seen again.
     ///
     /// # Errors
     /// As [`run_with`](Self::run_with), and [`Error::Hole`].
@@ -202,7 +208,7 @@ impl Select {
         if source.observed_only() {
             return incomplete::selection(self, source, control);
         }
-        if p > MOST_FEATURES && has_holes(source, control)? {
+        if p > MOST_FEATURES && has_missing(source, control)? {
             check_incomplete_features(p)?;
             return incomplete::selection(self, source, control);
         }
@@ -239,8 +245,8 @@ impl Select {
             return Ok(complete.selection(self, Err(Absent::new(cells::METHOD, reason))));
         }
         let most = self.max.unwrap_or(cells::MOST_COMPONENTS).min(complete.max().max(1));
-        let hidings = Hiding::folds(source, self.cell_folds(), self.seed, control)?;
-        let cells = HiddenCells::look(source, &hidings, &self.ppca(most), control)?;
+        let splits = CellSplit::folds(source, self.cell_folds(), self.seed, control)?;
+        let cells = CellCrossValidation::run(source, &splits, &self.ppca(most), control)?;
         Ok(complete.selection(self, cells))
     }
 
@@ -253,7 +259,7 @@ impl Select {
         self.folds.unwrap_or(CELL_FOLDS)
     }
 
-    /// What fits up to so many components when there are holes.
+    /// What fits up to so many components when values are missing.
     fn ppca(&self, components: usize) -> Ppca {
         let ppca = Ppca::new(components).seed(self.seed).memory(self.memory);
         self.tolerance.map_or(ppca.clone(), |tolerance| ppca.tolerance(tolerance))
@@ -297,7 +303,7 @@ fn check_incomplete_features(p: usize) -> Result<()> {
     Err(Error::Parameter { name, value, allowed })
 }
 
-fn has_holes(source: &dyn RowSource, control: &Control<'_>) -> Result<bool> {
+fn has_missing(source: &dyn RowSource, control: &Control<'_>) -> Result<bool> {
     let survey = gather(source, || Survey::empty(source.n_features()), control)?;
     Ok(survey.census().missing() > 0)
 }

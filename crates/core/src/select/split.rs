@@ -16,25 +16,26 @@ const STREAMS: u64 = 1 << 62;
 
 /// Which observed cells are hidden: each by a draw of its own, so that neither chunks nor threads matter.
 ///
-/// The last cells of a feature are never hidden: nothing would be left to learn it from. Rows of no weight are no rows.
+/// The last cells of a feature are never hidden: nothing would be left to learn it from. Rows of no weight
+/// are no rows.
 ///
 /// ```
 /// use covary::Control;
 /// use covary::data::Rows;
-/// use covary::select::Hiding;
+/// use covary::select::CellSplit;
 ///
 /// let cells = [1.0, 2.0, 3.0, f64::NAN, 5.0, 6.0, 7.0, 8.0];
 /// let rows = Rows::from_slice(&cells, 2)?;
-/// let folds = Hiding::folds(rows.source(), 2, 0, &Control::new())?;
+/// let folds = CellSplit::folds(rows.source(), 2, 0, &Control::new())?;
 /// assert_eq!((folds.len(), folds[0].observed()), (2, 7));
 /// # Ok::<(), covary::Error>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct Hiding {
+pub struct CellSplit {
     draws: Draws,
     taken: Range<f64>, // draws of the cells that are hidden
     spared: Vec<bool>,
-    seen: Arc<Seen>,
+    all: Arc<AllCells>,
     left: Margins,
 }
 
@@ -49,15 +50,15 @@ pub struct HiddenCell {
     pub value: f64,
 }
 
-/// What all hidings of the same rows know of them.
+/// What all splits of the same rows know of them.
 #[derive(Debug, Clone)]
-struct Seen {
-    all: Margins,
+struct AllCells {
+    margins: Margins,
     observed: usize,
     weight: f64, // of rows that have a cell
 }
 
-impl Hiding {
+impl CellSplit {
     /// Hides this share of the observed cells; one pass over the rows.
     ///
     /// # Errors
@@ -68,10 +69,11 @@ impl Hiding {
             return Err(Error::Parameter { name, value: share.to_string(), allowed });
         }
         let parts = gather(source, || Parts::empty(source.n_features(), &[share], seed), control)?;
-        Ok(parts.hiding(0, 0.0..share, Arc::new(parts.seen())))
+        Ok(parts.split(0, 0.0..share, Arc::new(parts.all())))
     }
 
-    /// Deals the observed cells to so many folds: each hiding hides the cells of one of them. One pass over the rows.
+    /// Deals the observed cells to so many folds: each split hides the cells of one of them. One pass over
+    /// the rows.
     ///
     /// # Errors
     /// Those of the rows; [`Error::Interrupted`].
@@ -83,8 +85,8 @@ impl Hiding {
     ) -> Result<Vec<Self>> {
         let limits: Vec<f64> = (1..=folds).map(|k| k as f64 / folds as f64).collect();
         let parts = gather(source, || Parts::empty(source.n_features(), &limits, seed), control)?;
-        let (seen, first) = (Arc::new(parts.seen()), |k: usize| k as f64 / folds as f64);
-        Ok((0..folds).map(|k| parts.hiding(k, first(k)..limits[k], Arc::clone(&seen))).collect())
+        let (all, first) = (Arc::new(parts.all()), |k: usize| k as f64 / folds as f64);
+        Ok((0..folds).map(|k| parts.split(k, first(k)..limits[k], Arc::clone(&all))).collect())
     }
 
     /// Mean of what is left of each feature; 0 for a feature that has no cell.
@@ -99,23 +101,23 @@ impl Hiding {
 
     /// Observed cells, hidden ones included.
     pub fn observed(&self) -> usize {
-        self.seen.observed
+        self.all.observed
     }
 
     /// Features that have no cell.
     pub fn empty_features(&self) -> Vec<usize> {
-        let weights = self.seen.all.weight();
+        let weights = self.all.margins.weight();
         (0..weights.len()).filter(|j| weights[*j] == 0.0).collect()
     }
 
     /// Mean, variance and weight of all observed cells of each feature.
     pub(super) fn margins(&self) -> &Margins {
-        &self.seen.all
+        &self.all.margins
     }
 
     /// Total weight of the rows that have a cell.
     pub(super) fn weight(&self) -> f64 {
-        self.seen.weight
+        self.all.weight
     }
 
     /// Calls `f` with row in the chunk, feature and value of each observed cell, and whether it is hidden.
@@ -131,20 +133,21 @@ impl Hiding {
     /// None that a sound chunk could cause.
     pub fn part(&self, chunk: &Chunk<'_>) -> Result<(Chunk<'static>, Vec<HiddenCell>)> {
         let (n, p) = (chunk.nrows(), chunk.ncols());
-        let (mut shown, mut hidden) = (vec![f64::NAN; n * p], Vec::new());
+        let (mut training, mut hidden) = (vec![f64::NAN; n * p], Vec::new());
         self.for_each(chunk, |row, feature, value, is_hidden| match is_hidden {
             true => hidden.push(HiddenCell { row, feature, value }),
-            false => shown[row * p + feature] = value,
+            false => training[row * p + feature] = value,
         });
-        let shown = Chunk::from_rows(chunk.first_row(), shown, p, Order::Rows)?;
+        let training = Chunk::from_rows(chunk.first_row(), training, p, Order::Rows)?;
         match chunk.weights() {
-            Some(weights) => Ok((shown.with_weights(weights.to_vec())?, hidden)),
-            None => Ok((shown, hidden)),
+            Some(weights) => Ok((training.with_weights(weights.to_vec())?, hidden)),
+            None => Ok((training, hidden)),
         }
     }
 }
 
-/// A number for each observed cell, uniform between 0 and 1: it depends on the seed, the row and the features that this has.
+/// A number for each observed cell, uniform between 0 and 1: it depends on the seed, the row and the features
+/// that this has.
 #[derive(Debug, Clone)]
 struct Draws {
     generator: ChaCha8Rng,
@@ -203,15 +206,15 @@ impl Parts {
         sum
     }
 
-    fn seen(&self) -> Seen {
-        Seen { all: self.without(self.margins.len()), observed: self.observed, weight: self.weight }
+    fn all(&self) -> AllCells {
+        AllCells { margins: self.without(self.margins.len()), observed: self.observed, weight: self.weight }
     }
 
-    fn hiding(&self, part: usize, taken: Range<f64>, seen: Arc<Seen>) -> Hiding {
+    fn split(&self, part: usize, taken: Range<f64>, all: Arc<AllCells>) -> CellSplit {
         let mut left = self.without(part);
         let spared: Vec<bool> = left.weight().iter().map(|w| *w == 0.0).collect();
-        left.merge_some(&seen.all, &spared);
-        Hiding { draws: self.draws.clone(), taken, spared, seen, left }
+        left.merge_some(&all.margins, &spared);
+        CellSplit { draws: self.draws.clone(), taken, spared, all, left }
     }
 }
 

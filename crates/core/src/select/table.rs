@@ -1,4 +1,5 @@
-//! What comes out: one line for each number of components, what each method chooses, and a recommendation that says why.
+//! What comes out: one line for each number of components, what each method chooses, and a recommendation
+//! that says why.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,13 +11,14 @@ use crate::estimator::Holes;
 pub struct Line {
     /// q.
     pub components: usize,
-    /// λ of the last of them, divisor n; `None` for none. With holes, of the covariance that the fit of q components has found.
+    /// λ of the last of them, divisor n; `None` for none. With missing values, of the covariance that the fit
+    /// of q components has found.
     pub eigenvalue: Option<f64>,
     /// Share of the variance that they explain.
     pub explained: f64,
     /// Noise variance σ² that they leave.
     pub noise_variance: f64,
-    /// Total log-likelihood of PPCA; with holes, of the observed cells. Of n rows, n as in
+    /// Total log-likelihood of PPCA; with missing values, of the observed cells. Of n rows, n as in
     /// [`counted_weight`](crate::data::counted_weight).
     pub log_likelihood: Option<f64>,
     /// −2ℓ + 2k.

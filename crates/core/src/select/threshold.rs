@@ -1,4 +1,5 @@
-//! The optimal hard threshold for singular values of a low-rank matrix in white noise of unknown level \[GD14\].
+//! The optimal hard threshold for singular values of a low-rank matrix in white noise of unknown level
+//! \[GD14\].
 
 use std::f64::consts::PI;
 
@@ -9,7 +10,8 @@ const INTERVALS: usize = 512;
 
 /// How many of the eigenvalues of a covariance lie above the threshold.
 ///
-/// Singular values √(n λ) of the centred n × p matrix are kept when they exceed ω(β) times their median, β = min(n, p)/max(n, p).
+/// Singular values √(n λ) of the centred n × p matrix are kept when they exceed ω(β) times their median, β =
+/// min(n, p)/max(n, p).
 pub(super) fn dimension(eigenvalues: &[f64], n: f64) -> usize {
     let p = eigenvalues.len() as f64;
     let positions = eigenvalues.iter().zip(1u32..).take_while(|(_, k)| f64::from(*k) <= n);
@@ -25,13 +27,15 @@ fn median(values: &[f64]) -> Option<f64> {
     Some(0.5 * (low + high))
 }
 
-/// ω(β) = λ(β)/√μ: the threshold for noise of known level over the root of the median of the Marchenko–Pastur law.
+/// ω(β) = λ(β)/√μ: the threshold for noise of known level over the root of the median of the Marchenko–Pastur
+/// law.
 fn omega(beta: f64) -> f64 {
     let known = 2.0 * (beta + 1.0) + 8.0 * beta / (beta + 1.0 + (beta * beta + 14.0 * beta + 1.0).sqrt());
     (known / marchenko_pastur_median(beta)).sqrt()
 }
 
-/// Where the distribution of the eigenvalues of a sample covariance of white noise of unit variance reaches one half.
+/// Where the distribution of the eigenvalues of a sample covariance of white noise of unit variance reaches
+/// one half.
 fn marchenko_pastur_median(beta: f64) -> f64 {
     let (mut low, mut high) = ((1.0 - beta.sqrt()).powi(2), (1.0 + beta.sqrt()).powi(2));
     for _ in 0..HALVINGS {
@@ -45,7 +49,8 @@ fn marchenko_pastur_median(beta: f64) -> f64 {
 fn below(beta: f64, x: f64) -> f64 {
     let (center, radius) = (1.0 + beta, 2.0 * beta.sqrt());
     let end = ((center - x) / radius).clamp(-1.0, 1.0).acos(); // x = center − radius cos t
-    // √((b − x)(x − a)) dx = radius² sin² t dt, over 2π β x; at β = 1 the density grows without limit at t = 0, this does not.
+    // √((b − x)(x − a)) dx = radius² sin² t dt, over 2π β x; at β = 1 the density grows without limit at t =
+    // 0, this does not.
     let density = |t: f64| {
         let x = center - radius * t.cos();
         if x <= 0.0 {
@@ -73,7 +78,8 @@ mod tests {
 
     #[test]
     fn the_threshold_of_the_paper() {
-        // [GD14]: 2.858 for square matrices, and 0.56β³ − 0.95β² + 1.82β + 1.43 to within 0.02 for all others.
+        // [GD14]: 2.858 for square matrices, and 0.56β³ − 0.95β² + 1.82β + 1.43 to within 0.02 for all
+        // others.
         assert!((omega(1.0) - 2.858).abs() < 5e-4, "{}", omega(1.0));
         for k in 1..=20 {
             let b = f64::from(k) / 20.0;

@@ -1,8 +1,8 @@
-//! An exam for models: some cells are shown, the others predicted and compared with what they are.
+//! Validation of a model by hidden cells: they are predicted from the others and compared with what they are.
 
 use std::f64::consts::TAU;
 
-use super::split::{HiddenCell, Hiding};
+use super::split::{CellSplit, HiddenCell};
 use crate::data::{Chunk, Observed, RowSource, map_chunks};
 use crate::error::Result;
 use crate::model::Fill;
@@ -11,32 +11,33 @@ use crate::model::Fill;
 const QUANTILE: f64 = 1.959_963_984_540_054;
 
 /// Rows of which some cells are hidden: the others are there to be fitted, these to be predicted.
-pub struct Exam<'a>(Paper<'a>);
+pub struct CellValidation<'a>(Storage<'a>);
 
-enum Paper<'a> {
-    Rows(Shown<'a>),
-    Cells { shown: Observed<'static>, hidden: Vec<HiddenCell>, hiding: &'a Hiding },
+enum Storage<'a> {
+    Dense(TrainingRows<'a>),
+    Observed { training: Observed<'static>, hidden: Vec<HiddenCell>, split: &'a CellSplit },
 }
 
-impl<'a> Exam<'a> {
-    /// Of rows and what is hidden of them. Where only observed cells are stored, those that are shown are copied.
+impl<'a> CellValidation<'a> {
+    /// Of rows and what is hidden of them. Where only observed cells are stored, the training cells are
+    /// copied.
     ///
     /// # Errors
     /// Those of the rows.
-    pub fn new(source: &'a dyn RowSource, hiding: &'a Hiding) -> Result<Self> {
+    pub fn new(source: &'a dyn RowSource, split: &'a CellSplit) -> Result<Self> {
         if !source.observed_only() {
-            return Ok(Self(Paper::Rows(Shown { source, hiding })));
+            return Ok(Self(Storage::Dense(TrainingRows { source, split })));
         }
-        let parts = map_chunks(source, |chunk| Ok(CellsOfRows::new(chunk, hiding)))?;
-        let (shown, hidden) = CellsOfRows::joined(parts, source)?;
-        Ok(Self(Paper::Cells { shown, hidden, hiding }))
+        let parts = map_chunks(source, |chunk| Ok(CellsOfRows::new(chunk, split)))?;
+        let (training, hidden) = CellsOfRows::joined(parts, source)?;
+        Ok(Self(Storage::Observed { training, hidden, split }))
     }
 
     /// The rows as a fit may see them.
-    pub fn shown(&self) -> &dyn RowSource {
+    pub fn training(&self) -> &dyn RowSource {
         match &self.0 {
-            Paper::Rows(shown) => shown,
-            Paper::Cells { shown, .. } => shown,
+            Storage::Dense(training) => training,
+            Storage::Observed { training, .. } => training,
         }
     }
 
@@ -44,41 +45,46 @@ impl<'a> Exam<'a> {
     ///
     /// # Errors
     /// Those of the rows, and when the model is about other features.
-    pub fn mark(&self, model: &dyn Fill) -> Result<Marks> {
+    pub fn score(&self, model: &dyn Fill) -> Result<CellScores> {
         match &self.0 {
-            Paper::Rows(Shown { source, hiding }) => {
-                let parts = map_chunks(*source, |chunk| mark_rows(chunk, hiding, model))?;
-                Ok(parts.iter().fold(Marks::default(), Marks::merged))
+            Storage::Dense(TrainingRows { source, split }) => {
+                let parts = map_chunks(*source, |chunk| score_rows(chunk, split, model))?;
+                Ok(parts.iter().fold(CellScores::default(), CellScores::merged))
             }
-            Paper::Cells { shown, hidden, hiding } => {
-                let asked: Vec<(usize, usize)> = hidden.iter().map(|c| (c.row, c.feature)).collect();
-                let told = model.predict(shown, &asked)?;
-                let mut marks = Marks::default();
+            Storage::Observed { training, hidden, split } => {
+                let cells: Vec<(usize, usize)> = hidden.iter().map(|c| (c.row, c.feature)).collect();
+                let predicted = model.predict(training, &cells)?;
+                let mut scores = CellScores::default();
                 for (k, cell) in hidden.iter().enumerate() {
-                    let weight = shown.weights().map_or(1.0, |w| w[cell.row]);
-                    marks.add(cell.value, (told.mean[k], told.std[k]), hiding.means()[cell.feature], weight);
+                    let weight = training.weights().map_or(1.0, |w| w[cell.row]);
+                    scores.add(
+                        cell.value,
+                        (predicted.mean[k], predicted.std[k]),
+                        split.means()[cell.feature],
+                        weight,
+                    );
                 }
-                Ok(marks)
+                Ok(scores)
             }
         }
     }
 }
 
-fn mark_rows(chunk: &Chunk<'_>, hiding: &Hiding, model: &dyn Fill) -> Result<Marks> {
-    let (shown, hidden) = hiding.part(chunk)?;
-    let told = model.impute_with_std(&shown)?;
-    let mut marks = Marks::default();
+fn score_rows(chunk: &Chunk<'_>, split: &CellSplit, model: &dyn Fill) -> Result<CellScores> {
+    let (training, hidden) = split.part(chunk)?;
+    let predicted = model.impute_with_std(&training)?;
+    let mut scores = CellScores::default();
     for HiddenCell { row, feature, value } in hidden {
         let weight = chunk.weights().map_or(1.0, |w| w[row]);
         let at = (row, feature);
-        marks.add(value, (told.cells[at], told.std[at]), hiding.means()[feature], weight);
+        scores.add(value, (predicted.cells[at], predicted.std[at]), split.means()[feature], weight);
     }
-    Ok(marks)
+    Ok(scores)
 }
 
 /// How well hidden cells were predicted: sums over them, each with the weight of its row.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Marks {
+pub struct CellScores {
     /// Hidden cells.
     pub cells: usize,
     weight: f64,
@@ -88,7 +94,7 @@ pub struct Marks {
     covered: f64,
 }
 
-impl Marks {
+impl CellScores {
     /// A cell, its prediction with standard deviation, and the mean of what is left of its feature.
     fn add(&mut self, value: f64, (mean, std): (f64, f64), baseline: f64, weight: f64) {
         let error = value - mean;
@@ -121,7 +127,8 @@ impl Marks {
         (self.baseline_squares / self.weight).sqrt()
     }
 
-    /// Q² = 1 − PRESS/Σ(x − mean of what is left)² \[Wold78\]: 1 is perfect, 0 no better than the means; NaN when hidden cells do not vary.
+    /// Q² = 1 − PRESS/Σ(x − mean of what is left)² \[Wold78\]: 1 is perfect, 0 no better than the means; NaN
+    /// when hidden cells do not vary.
     pub fn q2(&self) -> f64 {
         1.0 - self.squares / self.baseline_squares
     }
@@ -138,12 +145,12 @@ impl Marks {
 }
 
 /// Rows without their hidden cells.
-struct Shown<'a> {
+struct TrainingRows<'a> {
     source: &'a dyn RowSource,
-    hiding: &'a Hiding,
+    split: &'a CellSplit,
 }
 
-impl RowSource for Shown<'_> {
+impl RowSource for TrainingRows<'_> {
     fn n_features(&self) -> usize {
         self.source.n_features()
     }
@@ -153,7 +160,7 @@ impl RowSource for Shown<'_> {
     }
 
     fn chunk(&self, index: usize) -> Result<Chunk<'_>> {
-        Ok(self.hiding.part(&self.source.chunk(index)?)?.0)
+        Ok(self.split.part(&self.source.chunk(index)?)?.0)
     }
 
     fn n_rows(&self) -> Option<usize> {
@@ -165,9 +172,9 @@ impl RowSource for Shown<'_> {
     }
 }
 
-/// Cells of consecutive rows, shown and hidden, one after the other.
+/// Cells of consecutive rows, training and hidden, one after the other.
 struct CellsOfRows {
-    lengths: Vec<usize>, // shown cells of each row
+    lengths: Vec<usize>, // training cells of each row
     columns: Vec<u32>,
     values: Vec<f64>,
     hidden: Vec<HiddenCell>,
@@ -175,11 +182,11 @@ struct CellsOfRows {
 }
 
 impl CellsOfRows {
-    fn new(chunk: &Chunk<'_>, hiding: &Hiding) -> Self {
+    fn new(chunk: &Chunk<'_>, split: &CellSplit) -> Self {
         let weights = chunk.weights().map(<[f64]>::to_vec);
         let (mut lengths, mut columns, mut values) = (vec![0; chunk.nrows()], Vec::new(), Vec::new());
         let mut hidden = Vec::new();
-        hiding.for_each(chunk, |i, feature, value, is_hidden| match is_hidden {
+        split.for_each(chunk, |i, feature, value, is_hidden| match is_hidden {
             true => hidden.push(HiddenCell { row: chunk.first_row() + i, feature, value }),
             false => {
                 lengths[i] += 1;
@@ -205,12 +212,12 @@ impl CellsOfRows {
             hidden.extend(part.hidden);
             weights.extend(part.weights.unwrap_or_else(|| vec![1.0; rows]));
         }
-        let shown = Observed::from_rows(starts, columns, values, source.n_features())?;
-        let shown = match source.feature_names() {
-            Some(names) => shown.with_names(names.to_vec())?,
-            None => shown,
+        let training = Observed::from_rows(starts, columns, values, source.n_features())?;
+        let training = match source.feature_names() {
+            Some(names) => training.with_names(names.to_vec())?,
+            None => training,
         };
         let weighted = weights.iter().any(|w| *w != 1.0);
-        Ok((if weighted { shown.with_weights(weights)? } else { shown }, hidden))
+        Ok((if weighted { training.with_weights(weights)? } else { training }, hidden))
     }
 }

@@ -1,4 +1,5 @@
-//! What all eigenvalues of a covariance say about the number of components: likelihood and information criteria.
+//! What all eigenvalues of a covariance say about the number of components: likelihood and information
+//! criteria.
 
 use std::f64::consts::TAU;
 
@@ -45,7 +46,8 @@ impl Eigenvalues {
         self.rest[q] / (self.values.len() - q) as f64
     }
 
-    /// ℓ of PPCA with q < p components, −n/2 (p ln 2π + Σ ln λ + (p − q) ln σ² + p) \[TB99\]; infinite where no noise is left.
+    /// ℓ of PPCA with q < p components, −n/2 (p ln 2π + Σ ln λ + (p − q) ln σ² + p) \[TB99\]; infinite where
+    /// no noise is left.
     pub(crate) fn log_likelihood(&self, q: usize) -> f64 {
         let p = self.values.len() as f64;
         -0.5 * self.rows * (p * TAU.ln() + self.logs[q] + (p - q as f64) * self.noise(q).ln() + p)
@@ -72,7 +74,8 @@ pub(crate) fn bic(log_likelihood: f64, parameters: f64, rows: f64) -> f64 {
     parameters * rows.ln() - 2.0 * log_likelihood
 }
 
-/// Free parameters k = pq − q(q − 1)/2 + p + 1 of q components of p features: loadings up to a rotation, means, noise.
+/// Free parameters k = pq − q(q − 1)/2 + p + 1 of q components of p features: loadings up to a rotation,
+/// means, noise.
 pub(crate) fn parameters(p: usize, q: usize) -> f64 {
     (p * q + p + 1) as f64 - (q * q.saturating_sub(1)) as f64 / 2.0
 }

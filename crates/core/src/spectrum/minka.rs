@@ -7,11 +7,12 @@ use statrs::function::gamma::ln_gamma;
 /// Curvature at which the integral over a peak, √(2π/a), is the half circle π.
 const WIDEST: f64 = 2.0 / std::f64::consts::PI;
 
-/// The number of components of largest evidence, given the eigenvalues in descending order, as far as they are not 0, of a covariance of n
-/// rows and p features.
+/// The number of components of largest evidence, given the eigenvalues in descending order, as far as they
+/// are not 0, of a covariance of n rows and p features.
 ///
-/// Where enough rows have eigenvalues of 0 it is the number of the others: noise of no variance explains them perfectly. With fewer rows than
-/// features there always are such eigenvalues, and they say nothing: the evidence of each number decides, the last one left out.
+/// Where enough rows have eigenvalues of 0 it is the number of the others: noise of no variance explains them
+/// perfectly. With fewer rows than features there always are such eigenvalues, and they say nothing: the
+/// evidence of each number decides, the last one left out.
 pub(crate) fn dimension(eigenvalues: &[f64], p: usize, n: f64) -> usize {
     let rank = rank(eigenvalues);
     if rank < p && n > p as f64 {
@@ -26,9 +27,9 @@ fn rank(eigenvalues: &[f64]) -> usize {
     eigenvalues.iter().filter(|v| **v > 0.0).count()
 }
 
-/// ln p(data | q) for q = 1, …, r − 1 by Laplace's method, up to a constant that does not depend on q \[Min00\]:
-/// $p(U)\, \prod_{i \le q} \lambda_i^{-n/2}\, \sigma^{-n(p-q)}\, (2\pi)^{(m+q)/2}\, |A|^{-1/2}\, n^{-q/2}$ with
-/// m = pq − q(q+1)/2. r eigenvalues are not 0; those that are not given are.
+/// ln p(data | q) for q = 1, …, r − 1 by Laplace's method, up to a constant that does not depend on q
+/// \[Min00\]: $p(U)\, \prod_{i \le q} \lambda_i^{-n/2}\, \sigma^{-n(p-q)}\, (2\pi)^{(m+q)/2}\, |A|^{-1/2}\,
+/// n^{-q/2}$ with m = pq − q(q+1)/2. r eigenvalues are not 0; those that are not given are.
 pub(crate) fn log_evidences(eigenvalues: &[f64], p: usize, n: f64) -> Vec<f64> {
     let values = &eigenvalues[..rank(eigenvalues)];
     let noise: Vec<f64> =
@@ -55,8 +56,9 @@ fn log_direction(p: usize, i: usize) -> f64 {
 /// ln |A| for q = 0, …, r − 1: how sharply the likelihood falls when direction i ≤ q turns towards j > i,
 /// Σ ln n (1/λ̂ⱼ − 1/λ̂ᵢ)(λᵢ − λⱼ), where λ̂ is σ² from q on.
 ///
-/// Between equal eigenvalues any angle is as good: no peak is wider than the half circle that there is. Pairs among the first q are the same
-/// for every q, and towards the others the logarithms of λᵢ − λⱼ are: r² logarithms do for all q.
+/// Between equal eigenvalues any angle is as good: no peak is wider than the half circle that there is. Pairs
+/// among the first q are the same for every q, and towards the others the logarithms of λᵢ − λⱼ are: r²
+/// logarithms do for all q.
 fn log_curvatures(values: &[f64], p: usize, noise: &[f64], n: f64) -> Vec<f64> {
     let rank = values.len();
     let (mut among, mut towards) = (vec![0.0; rank], vec![0.0; rank]); // pairs with j = q; pairs with j ≥ q

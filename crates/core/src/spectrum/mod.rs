@@ -22,7 +22,7 @@ pub struct Spectrum {
     rows: usize,
     weight: f64,
     distortion: Option<f64>,     // when measured on the rows themselves
-    log_likelihood: Option<f64>, // when the rows have holes
+    log_likelihood: Option<f64>, // when values are missing
     own_scale: bool,             // whether each eigenvalue is known to its own scale
 }
 
@@ -38,14 +38,15 @@ pub(crate) struct RawSpectrum {
     pub(crate) weight: f64,
     /// What the vectors leave, when measured on the rows themselves.
     pub(crate) distortion: Option<f64>,
-    /// Of the observed cells, when there are holes: no closed form has it.
+    /// Of the observed cells, when values are missing: no closed form has it.
     pub(crate) log_likelihood: Option<f64>,
     /// Whether each eigenvalue is known to its own scale, and those that are not there are exactly 0.
     pub(crate) own_scale: bool,
 }
 
 impl RawSpectrum {
-    /// From complete rows, of which there were `(rows, weight)`; what the vectors leave follows from the total.
+    /// From complete rows, of which there were `(rows, weight)`; what the vectors leave follows from the
+    /// total.
     pub(crate) fn new(
         mean: Vec<f64>,
         (eigenvalues, vectors): (Vec<f64>, Mat<f64>),
@@ -69,8 +70,8 @@ impl RawSpectrum {
 }
 
 impl Spectrum {
-    /// Applies the conventions: at most min(rows − 1, p) eigenvalues, rounding below the rank set to 0, directions of
-    /// eigenvalue 0 completed in one fixed way, the largest entry of each direction positive.
+    /// Applies the conventions: at most min(rows − 1, p) eigenvalues, rounding below the rank set to 0,
+    /// directions of eigenvalue 0 completed in one fixed way, the largest entry of each direction positive.
     pub(crate) fn new(raw: RawSpectrum) -> Result<Self> {
         let RawSpectrum { mean, mut eigenvalues, mut vectors, total_variance, rows, weight, .. } = raw;
         let (distortion, log_likelihood, own_scale) = (raw.distortion, raw.log_likelihood, raw.own_scale);
@@ -96,8 +97,8 @@ impl Spectrum {
         })
     }
 
-    /// The spectrum of the covariance W Wᵀ + σ²I that a fit with holes has found, with the log-likelihood of the observed
-    /// cells; loadings (p × q).
+    /// The spectrum of the covariance W Wᵀ + σ²I that a fit with missing values has found, with the
+    /// log-likelihood of the observed cells; loadings (p × q).
     pub(crate) fn of_model(
         mean: Vec<f64>,
         loadings: MatRef<'_, f64>,
@@ -135,8 +136,8 @@ impl Spectrum {
         &self.mean
     }
 
-    /// Eigenvalues with divisor n, descending: all that can differ from 0 when the solver computed them, else the
-    /// leading [`n_components`](Self::n_components).
+    /// Eigenvalues with divisor n, descending: all that can differ from 0 when the solver computed them, else
+    /// the leading [`n_components`](Self::n_components).
     pub fn eigenvalues(&self) -> &[f64] {
         &self.eigenvalues
     }
@@ -181,8 +182,8 @@ impl Spectrum {
         self.eigenvalues[..self.n_components()].iter().map(|v| v / self.total_variance).collect()
     }
 
-    /// The distortion J: mean squared distance of rows from the subspace of the first q directions, Σ of the discarded
-    /// eigenvalues (PRML 12.1.2).
+    /// The distortion J: mean squared distance of rows from the subspace of the first q directions, Σ of the
+    /// discarded eigenvalues (PRML 12.1.2).
     pub fn distortion(&self) -> f64 {
         let q = self.n_components();
         let rest = match self.distortion {
@@ -237,8 +238,8 @@ impl Spectrum {
     /// Log-likelihood of the rows under [`ppca`](Self::ppca), in closed form:
     /// $-\frac n2 \left( p \ln 2\pi + \sum_{i \le q} \ln\lambda_i + (p-q) \ln\sigma^2 + p \right)$.
     ///
-    /// Of rows with holes it is that of the observed cells, as the fit has found it. Infinite when the rows lie in a subspace
-    /// that the model spans without noise.
+    /// Of rows with missing values it is that of the observed cells, as the fit has found it. Infinite when
+    /// the rows lie in a subspace that the model spans without noise.
     pub fn log_likelihood(&self) -> f64 {
         if let Some(of_observed_cells) = self.log_likelihood {
             return of_observed_cells;
@@ -251,7 +252,8 @@ impl Spectrum {
     }
 }
 
-/// Squared lengths and directions (p × q) of the principal axes of W Wᵀ, each to the scale of its own features.
+/// Squared lengths and directions (p × q) of the principal axes of W Wᵀ, each to the scale of its own
+/// features.
 fn principal_axes(loadings: MatRef<'_, f64>, noise: f64) -> Result<(Vec<f64>, Mat<f64>)> {
     let scales: Vec<f64> = loadings.row_iter().map(|w| w.squared_norm_l2() + noise).collect();
     if comparable(&scales) {

@@ -35,7 +35,7 @@ const MODULES: &[(&str, &[&str])] = &[
         ],
     ),
     ("rotate", &["error", "control", "linalg", "algorithm"]),
-    ("assess", &["error", "linalg", "rotate"]),
+    ("assess", &["error", "control", "linalg", "rotate"]),
     (
         "estimator",
         &[

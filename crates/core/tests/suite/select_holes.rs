@@ -6,7 +6,7 @@ use crate::common::holes::{observed, observed_log_likelihood, punched, rows_with
 use crate::common::*;
 use covary::data::Rows;
 use covary::linalg::Mat;
-use covary::select::{Exam, Hiding, Select, Selection};
+use covary::select::{CellSplit, CellValidation, Select, Selection};
 use covary::{Control, Error, Ppca};
 
 fn chosen(selection: &Selection, method: &str) -> Option<usize> {
@@ -14,10 +14,10 @@ fn chosen(selection: &Selection, method: &str) -> Option<usize> {
 }
 
 /// Which fold hides each cell.
-fn dealt(x: &Mat<f64>, hidings: &[Hiding]) -> HashMap<(usize, usize), usize> {
+fn dealt(x: &Mat<f64>, splits: &[CellSplit]) -> HashMap<(usize, usize), usize> {
     let mut out = HashMap::new();
-    for (k, hiding) in hidings.iter().enumerate() {
-        for cell in hiding.part(&chunk_of(x.as_ref(), 0)).unwrap().1 {
+    for (k, split) in splits.iter().enumerate() {
+        for cell in split.part(&chunk_of(x.as_ref(), 0)).unwrap().1 {
             assert_eq!(cell.value.to_bits(), x[(cell.row, cell.feature)].to_bits());
             assert_eq!(out.insert((cell.row, cell.feature), k), None, "hidden twice");
         }
@@ -39,20 +39,20 @@ fn conditional(dense: &Dense, row: &[f64], j: usize) -> (f64, f64) {
 #[test]
 fn every_observed_cell_is_hidden_once() {
     let x = rows_with_holes(60, 5, 2, 0.3, 1, false);
-    let hidings = Hiding::folds(&table(&x), 4, 7, &Control::new()).unwrap();
-    let dealt = dealt(&x, &hidings);
+    let splits = CellSplit::folds(&table(&x), 4, 7, &Control::new()).unwrap();
+    let dealt = dealt(&x, &splits);
     let there = (0..60).flat_map(|i| (0..5).map(move |j| (i, j))).filter(|at| !x[*at].is_nan());
-    assert_eq!(there.clone().count(), hidings[0].observed());
+    assert_eq!(there.clone().count(), splits[0].observed());
     assert!(there.clone().all(|at| dealt.contains_key(&at)));
     // Each takes its share: 4 standard deviations.
     let (n, spread) = (dealt.len() as f64 / 4.0, 4.0 * (dealt.len() as f64 * 0.1875).sqrt());
     (0..4).for_each(|k| close(dealt.values().filter(|f| **f == k).count() as f64, n, spread, k));
     // What is left of each feature has this mean.
-    for (k, hiding) in hidings.iter().enumerate() {
+    for (k, split) in splits.iter().enumerate() {
         for j in 0..5 {
             let left: Vec<f64> =
                 (0..60).filter(|i| dealt.get(&(*i, j)).is_some_and(|f| *f != k)).map(|i| x[(i, j)]).collect();
-            close(hiding.means()[j], left.iter().sum::<f64>() / left.len() as f64, 1e-13, (k, j));
+            close(split.means()[j], left.iter().sum::<f64>() / left.len() as f64, 1e-13, (k, j));
         }
     }
 }
@@ -61,12 +61,12 @@ fn every_observed_cell_is_hidden_once() {
 fn the_last_cells_of_a_feature_stay() {
     let mut x = rows_with_holes(30, 4, 1, 0.0, 2, false);
     (1..30).for_each(|i| x[(i, 2)] = f64::NAN);
-    let dealt = dealt(&x, &Hiding::folds(&table(&x), 3, 0, &Control::new()).unwrap());
+    let dealt = dealt(&x, &CellSplit::folds(&table(&x), 3, 0, &Control::new()).unwrap());
     assert!(dealt.keys().all(|(_, j)| *j != 2));
     assert_eq!(dealt.len(), 90);
-    let half = Hiding::of_share(&table(&x), 0.5, 0, &Control::new()).unwrap();
+    let half = CellSplit::of_share(&table(&x), 0.5, 0, &Control::new()).unwrap();
     assert!(half.part(&chunk_of(x.as_ref(), 0)).unwrap().1.iter().all(|cell| cell.feature != 2));
-    assert!(Hiding::of_share(&table(&x), 1.0, 0, &Control::new()).is_err());
+    assert!(CellSplit::of_share(&table(&x), 1.0, 0, &Control::new()).is_err());
 }
 
 /// Q² and log density of each fold by fits to what is left and dense conditional normals, for rows with and without holes.
@@ -76,9 +76,9 @@ fn press_by_brute_force() {
         let x = rows_with_holes(40, 5, 2, share, 3, false);
         let select = Select::new().cells(true).folds(3).max(2).seed(5).tolerance(1e-13);
         let found = select.run(&x).unwrap();
-        let hidings = Hiding::folds(&table(&x), 3, 5, &Control::new()).unwrap();
+        let splits = CellSplit::folds(&table(&x), 3, 5, &Control::new()).unwrap();
         for q in 0..=2 {
-            let folds: Vec<(f64, f64)> = hidings.iter().map(|hiding| brute_force(&x, hiding, q)).collect();
+            let folds: Vec<(f64, f64)> = splits.iter().map(|split| brute_force(&x, split, q)).collect();
             let mean = folds.iter().map(|f| f.0).sum::<f64>() / 3.0;
             let error = (folds.iter().map(|f| (f.0 - mean).powi(2)).sum::<f64>() / 6.0).sqrt();
             close(found.table[q].q2.unwrap(), mean, 1e-6, (share, q));
@@ -91,8 +91,8 @@ fn press_by_brute_force() {
     }
 }
 
-fn brute_force(x: &Mat<f64>, hiding: &Hiding, q: usize) -> (f64, f64) {
-    let (_, hidden) = hiding.part(&chunk_of(x.as_ref(), 0)).unwrap();
+fn brute_force(x: &Mat<f64>, split: &CellSplit, q: usize) -> (f64, f64) {
+    let (_, hidden) = split.part(&chunk_of(x.as_ref(), 0)).unwrap();
     let mut left = x.clone();
     hidden.iter().for_each(|cell| left[(cell.row, cell.feature)] = f64::NAN);
     let dense = match q {
@@ -103,7 +103,7 @@ fn brute_force(x: &Mat<f64>, hiding: &Hiding, q: usize) -> (f64, f64) {
     for cell in &hidden {
         let (mean, variance) = conditional(&dense, &row(&left, cell.row), cell.feature);
         press += (cell.value - mean).powi(2);
-        total += (cell.value - hiding.means()[cell.feature]).powi(2);
+        total += (cell.value - split.means()[cell.feature]).powi(2);
         density -= 0.5 * ((std::f64::consts::TAU * variance).ln() + (cell.value - mean).powi(2) / variance);
     }
     (1.0 - press / total, density / hidden.len() as f64)
@@ -277,7 +277,7 @@ fn odd_but_fair_data() {
     (0..60).for_each(|i| x[(i, 1)] = x[(i, 0)]);
     let found = Select::new().run(&x).unwrap();
     assert!(found.recommended >= 1 && found.recommended < 5);
-    // Two features; and so few cells that hiding some leaves too little.
+    // Two features; and so few cells that split some leaves too little.
     let two =
         Mat::from_fn(40, 2, |i, j| if (i, j) == (3, 0) { f64::NAN } else { ((i + 3 * j) as f64).sin() });
     assert_eq!(Select::new().run(&two).unwrap().table.len(), 2);
@@ -321,21 +321,21 @@ fn what_cannot_be_done_is_said() {
     assert!(matches!(Select::new().run_with(&x, &control), Err(Error::Interrupted)));
 }
 
-/// An exam of complete rows is a fit to rows in which the hidden cells are NaN.
+/// Validation of complete rows is a fit to rows in which the hidden cells are NaN.
 #[test]
-fn an_exam_shows_what_is_not_hidden() {
+fn validation_fits_what_is_not_hidden() {
     let x = rows_with_deviations(200, &[5.0, 3.0, 1.0, 1.0, 1.0], 2.0, &mut Rng(12));
     let source = table(&x);
-    let hiding = Hiding::of_share(&source, 0.3, 1, &Control::new()).unwrap();
-    let exam = Exam::new(&source, &hiding).unwrap();
-    assert_eq!(exam.shown().n_rows(), Some(200));
-    let fit = Ppca::new(1).fit(exam.shown()).unwrap();
+    let split = CellSplit::of_share(&source, 0.3, 1, &Control::new()).unwrap();
+    let validation = CellValidation::new(&source, &split).unwrap();
+    assert_eq!(validation.training().n_rows(), Some(200));
+    let fit = Ppca::new(1).fit(validation.training()).unwrap();
     let mut left = x.clone();
-    let (_, hidden) = hiding.part(&chunk_of(x.as_ref(), 0)).unwrap();
+    let (_, hidden) = split.part(&chunk_of(x.as_ref(), 0)).unwrap();
     hidden.iter().for_each(|cell| left[(cell.row, cell.feature)] = f64::NAN);
     let same = Ppca::new(1).fit(&left).unwrap();
     assert_eq!(matrix_bits(fit.model.loadings()), matrix_bits(same.model.loadings()));
-    let marks = exam.mark(&fit.model).unwrap();
+    let marks = validation.score(&fit.model).unwrap();
     let filled = same.model.impute(&left).unwrap();
     let error = |cell: &covary::select::HiddenCell| cell.value - filled[(cell.row, cell.feature)];
     let squares: f64 = hidden.iter().map(|cell| error(cell).powi(2)).sum();

@@ -455,6 +455,10 @@ impl Family for BayesianPca {
         Arc::new(Self { options, ..*self })
     }
 
+    fn how(&self) -> Run {
+        self.options.run
+    }
+
     fn with_run(&self, run: Run) -> Arc<dyn Family> {
         Arc::new(Self { options: self.options.clone().run(run), ..*self })
     }
@@ -537,7 +541,7 @@ fn most_probable(spectrum: &Spectrum, found: &Supported) -> Result<Predictive> {
 
 /// The model of parameters that an iteration has found.
 fn averaged(parameters: &LatentParameters, noiseless: bool) -> Result<Predictive> {
-    let (p, q, unit) = (parameters.n_features(), parameters.n_latent(), parameters.units().of(0));
+    let (p, q, unit) = (parameters.n_features(), parameters.n_latent(), parameters.scale().of(0));
     let deviations: Vec<Vec<f64>> =
         (0..=q).map(|k| parameters.variances(k).iter().map(|v| v.sqrt() * unit).collect()).collect();
     let known = parameters.spread().map(|_| Uncertainty {

@@ -161,7 +161,7 @@ impl Seen {
     fn found(&self, optimum: &em::Optimum, journey: Journey, lower: f64) -> Result<FoundFactors> {
         let parameters = &optimum.parameters;
         let p = parameters.n_features();
-        let shares: Vec<f64> = (0..p).map(|j| parameters.units().of(j) / self.deviations[j]).collect();
+        let shares: Vec<f64> = (0..p).map(|j| parameters.scale().of(j) / self.deviations[j]).collect();
         let (scaled, unused) = principal(parameters.loadings_transposed())?;
         let mut loadings = Mat::from_fn(p, scaled.ncols(), |j, k| scaled[(j, k)] * shares[j]);
         standard_signs(&mut loadings);

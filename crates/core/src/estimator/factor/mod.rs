@@ -256,6 +256,10 @@ impl Family for FactorAnalysis {
         Arc::new(Self { components, ..self.clone() })
     }
 
+    fn how(&self) -> Run {
+        self.run
+    }
+
     fn with_run(&self, run: Run) -> Arc<dyn Family> {
         Arc::new(self.clone().run(run))
     }

@@ -1,14 +1,9 @@
-//! What rows with holes say about the parameters of PPCA or factor analysis, given the parameters so far: the expectation
-//! step, merged.
+//! What rows with missing values say about the parameters of PPCA or factor analysis, given the parameters so
+//! far: the sums of the [expectation step](crate::expectation).
 //!
-//! With $M_i = \sigma^2 I + \sum_{j \in O_i} w_j w_j^\top$ over the observed cells $O_i$ of a row, its latent variables have
-//! mean $z_i = M_i^{-1} \sum_{j \in O_i} w_j (x_{ij} - \mu_j)$ and covariance $C_i = \sigma^2 M_i^{-1}$. All $M_i$ are one product
-//! of the 0/1 mask with the packed $w_j w_j^\top$, and what a feature needs of its rows is one product of the mask with the
-//! packed second moments of $(z_i, 1)$. Factor analysis is the same with each feature divided by the deviation of its noise.
-//!
-//! Where W and μ are known as a distribution only (variational Bayes), $w_j w_j^\top$ is its expectation, which adds a
-//! covariance to the product of the means; what is then called the likelihood is the bound of \[IR10\] without the terms that
-//! no row is in.
+//! A feature needs the second moments of (z, 1) over the rows that have it. For a block of rows that is one
+//! product of the 0/1 mask with the packed moments of each pattern. Factor analysis is the same with each
+//! feature divided by the deviation of its noise.
 
 mod transform;
 
@@ -20,10 +15,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Accumulator;
 use super::moments::check_features;
-use crate::blocks::{BLOCK_ROWS, IncompleteRows, ListedRows, Mean, for_each_masked_of};
+use crate::blocks::{BLOCK_ROWS, IncompleteRows, ListedRows, for_each_masked_of};
 use crate::data::{Cells, Chunk, ObservedRows, Real, with_view};
 use crate::error::{Error, Result};
-use crate::expectation::{Expectation, LatentParameters, Units};
+use crate::expectation::{Expectation, FeatureScale, LatentParameters};
 use crate::linalg::{Mat, MatRef, packed, packed_len};
 
 /// Most rows of a block, however many latent variables there are.
@@ -31,9 +26,10 @@ const MOST_BLOCK_ROWS: usize = 1024;
 /// Rows of observed cells that are worked on together.
 const LANES: usize = 64;
 
-/// Sums over weighted rows with holes, for given parameters.
+/// Sums over weighted rows with missing values, for given parameters.
 ///
-/// Rows without an observed cell say nothing and change nothing. Evidence for other parameters cannot be merged.
+/// Rows without an observed cell say nothing and change nothing. Evidence for other parameters cannot be
+/// merged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Latent {
     parameters: Arc<LatentParameters>,
@@ -112,7 +108,7 @@ impl Latent {
     /// Log-likelihood of the observed cells under the parameters.
     pub fn log_likelihood(&self) -> f64 {
         let cells = self.second.row(self.second.nrows() - 1); // Σ w of the rows that have the feature
-        let volume = |(j, cells): (usize, &f64)| cells * self.parameters.units.of(j).ln();
+        let volume = |(j, cells): (usize, &f64)| cells * self.parameters.scale().of(j).ln();
         self.totals.log_likelihood - cells.iter().enumerate().map(volume).sum::<f64>()
     }
 
@@ -123,9 +119,9 @@ impl Latent {
 
     fn add_dense<T: Real>(&mut self, view: MatRef<'_, T>, weights: Option<&[f64]>) -> Result<()> {
         let parameters = Arc::clone(&self.parameters);
-        let factor: Vec<f64> = (0..parameters.n_features()).map(|j| 1.0 / parameters.units.of(j)).collect();
+        let factor: Vec<f64> = (0..parameters.n_features()).map(|j| 1.0 / parameters.scale().of(j)).collect();
         let rows = (0..view.nrows()).filter(|i| weights.is_none_or(|w| w[*i] > 0.0));
-        let mean = Mean { value: &parameters.mean, rest: Some(&parameters.mean_rest) };
+        let mean = parameters.compensated_mean();
         // Each block passes over all sums of each feature: where these are many, rows are too.
         let block_rows = (packed_len(parameters.n_latent() + 1) / 16).clamp(BLOCK_ROWS, MOST_BLOCK_ROWS);
         for_each_masked_of(block_rows, view, rows, mean, &factor, |block| {
@@ -136,11 +132,11 @@ impl Latent {
 
     fn add_observed(&mut self, cells: ObservedRows<'_>, weights: Option<&[f64]>) {
         let parameters = Arc::clone(&self.parameters);
-        let root: Vec<f64> = (0..parameters.n_features()).map(|j| parameters.units.of(j)).collect();
+        let root: Vec<f64> = (0..parameters.n_features()).map(|j| parameters.scale().of(j)).collect();
         let counts = |i: &usize| !cells.row(*i).0.is_empty() && weights.is_none_or(|w| w[*i] > 0.0);
         let counted: Vec<usize> = (0..cells.shape().0).filter(counts).collect();
         for part in counted.chunks(LANES) {
-            let mean = Mean { value: &parameters.mean, rest: Some(&parameters.mean_rest) };
+            let mean = parameters.compensated_mean();
             let rows = ListedRows::new(cells, part.iter().copied(), mean, &root);
             self.add(&Expectation::new(parameters.scaled(), &rows), &weights_of(weights, part));
         }
@@ -158,7 +154,7 @@ impl Latent {
         }
         rows.scatter(second.as_ref(), &mut self.second);
         rows.scatter_deviations(first.as_ref(), &mut self.cross);
-        if matches!(self.parameters.units, Units::OfNoise(_)) {
+        if matches!(self.parameters.scale(), FeatureScale::NoiseDeviations(_)) {
             rows.scatter_squares(weights, &mut self.squares);
         }
     }

@@ -1,14 +1,15 @@
-//! Latent evidence without rows: of moments, scaled, and carried over from the parameters it was collected for to others.
+//! Latent evidence made without rows: from moments, multiplied, and in other latent coordinates.
 
 use std::sync::Arc;
 
 use super::Latent;
 use crate::error::Result;
 use crate::evidence::Moments;
-use crate::expectation::{LatentParameters, Units};
+use crate::expectation::{FeatureScale, LatentParameters};
 use crate::linalg::{Cholesky, Mat, MatRef, packed, packed_len, product, symmetric_eigen};
 
-/// New coordinates for z in which it has mean 0 and covariance I over the rows of some evidence: $z' = V^{-1/2}(z - \bar z)$.
+/// New coordinates for z in which it has mean 0 and covariance I over the rows of some evidence: $z' =
+/// V^{-1/2}(z - \bar z)$.
 pub(crate) struct Frame {
     center: Vec<f64>,  // z̄ (q)
     inverse: Mat<f64>, // V^-½ (q × q)
@@ -47,13 +48,13 @@ impl Latent {
     /// What complete rows say, by their moments alone; all but the log-likelihood, which is left at 0.
     pub(crate) fn of_moments(parameters: &Arc<LatentParameters>, moments: &Moments) -> Result<Self> {
         let (w, noise, n) = (parameters.loadings_transposed(), parameters.noise(), moments.weight());
-        let (q, p, units) = (w.nrows(), w.ncols(), parameters.units());
+        let (q, p, scale) = (w.nrows(), w.ncols(), parameters.scale());
         let offset: Vec<f64> =
-            (0..p).map(|j| (moments.mean()[j] - parameters.mean()[j]) / units.of(j)).collect();
+            (0..p).map(|j| (moments.mean()[j] - parameters.mean()[j]) / scale.of(j)).collect();
         let covariance = moments.covariance();
         // Σ w (x − μ)(x − μ)ᵀ in units (p × p)
         let products = Mat::from_fn(p, p, |i, j| {
-            n * (covariance[(i, j)] / (units.of(i) * units.of(j)) + offset[i] * offset[j])
+            n * (covariance[(i, j)] / (scale.of(i) * scale.of(j)) + offset[i] * offset[j])
         });
         let gram = product(w, w.transpose()); // WᵀW (q × q)
         let ridge = |i: usize, j: usize| if i == j { noise } else { 0.0 };
@@ -76,7 +77,7 @@ impl Latent {
         let mut out = Self::empty(Arc::clone(parameters));
         out.second = Mat::from_fn(packed_len(q + 1), p, |k, _| second[k]);
         out.cross = Mat::from_fn(q + 1, p, |i, j| if i < q { cross[(i, j)] } else { n * offset[j] });
-        if matches!(units, Units::OfNoise(_)) {
+        if matches!(scale, FeatureScale::NoiseDeviations(_)) {
             out.squares = (0..p).map(|j| products[(j, j)]).collect();
         }
         let explained = |j: usize| (0..q).map(|i| w[(i, j)] * cross[(i, j)]).sum::<f64>();
@@ -106,8 +107,8 @@ impl Latent {
         self
     }
 
-    /// The same sums about z in other coordinates and deviations from other parameters, in the same units and with one noise for
-    /// all: what rows that are gone would say of them if z were still what it was.
+    /// The same sums about z in other coordinates and deviations from other parameters, at the same scale and
+    /// with one noise for all: what rows that are gone would say of them if z were still what it was.
     pub(crate) fn carried(&self, to: &Arc<LatentParameters>, frame: &Frame) -> Self {
         let from = self.parameters();
         let (p, q) = (from.n_features(), from.n_latent());
@@ -120,7 +121,7 @@ impl Latent {
             // The new loadings in the old coordinates, and the change of (w, μ).
             let w: Vec<f64> =
                 (0..q).map(|i| (0..q).map(|k| frame.inverse[(i, k)] * after[k]).sum()).collect();
-            let moved = (to.mean()[j] - from.mean()[j]) / from.units().of(j);
+            let moved = (to.mean()[j] - from.mean()[j]) / from.scale().of(j);
             let centred: f64 = w.iter().zip(&frame.center).map(|(w, c)| w * c).sum();
             let change: Vec<f64> = (0..q).map(|i| w[i] - before[i]).chain([moved - centred]).collect();
             for (i, x) in change.iter().enumerate() {
@@ -153,11 +154,11 @@ mod tests {
     use crate::evidence::Accumulator;
 
     /// 40 rows of 4 features around a plane, a third of the cells missing when asked for.
-    fn rows(holes: bool) -> Chunk<'static> {
+    fn rows(incomplete: bool) -> Chunk<'static> {
         let cell = |i: usize, j: usize| {
             let (a, b) = ((i as f64 * 1.7).sin() * 3.0, (i as f64 * 0.9).cos());
             let noise = ((i * 31 + j * 17) % 23) as f64 / 23.0 - 0.5;
-            if holes && (i * 7 + j * 3) % 10 < 3 {
+            if incomplete && (i * 7 + j * 3) % 10 < 3 {
                 f64::NAN
             } else {
                 a * (j as f64 - 1.0) + b * 2.0 + 5.0 + noise
@@ -195,7 +196,8 @@ mod tests {
         assert_near(&ours.loadings(), &theirs.loadings());
     }
 
-    /// The maximum does not depend on the coordinates in which it is looked for: at it, there is nothing left to gain.
+    /// The maximum does not depend on the coordinates in which it is looked for: at it, there is nothing left
+    /// to gain.
     #[test]
     fn evidence_carried_to_its_maximum_has_its_maximum_there() {
         let mut evidence = Latent::empty(start());
