@@ -13,7 +13,7 @@ True
 
 from covary._covary import __version__
 
-# Type checkers take this for true; to import typing would cost the command a tenth of its start.
+# Type checkers take this for true; typing itself would be imported for this alone.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from covary._public import *
