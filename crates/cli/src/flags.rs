@@ -209,7 +209,7 @@ Keys of --json: data, model_file, model, rows, weight, features, components,
 components_because, solver, solver_reason, noise_variance, noise_variance_unbiased (null
 unless ppca of complete rows), noise_interval (of 95 % around the unbiased one; null unless
 ppca of complete rows), log_likelihood (null when infinite or a fit was interrupted before
-it was known), scaled (unit, pareto or range; null: features were not scaled), total_variance,
+it was known), scaled (unit or pareto or range; null: features were not scaled), total_variance,
 eigenvalues, explained_variance_ratio (both of the scaled features if they were), holes,
 redundant (features left out when q was chosen; null: none), factors,
 bayes, converged, stop, iterations, passes, carried, left_out, seconds.")]

@@ -4,13 +4,14 @@ use super::FactorAnalysis;
 use super::finish::Solved;
 use crate::assess::{Adequacy, Assessment, FactorModel, FitIndices, Likelihoods};
 use crate::control::Control;
-use crate::data::{RowSource, counted_weight};
+use crate::data::{RowSource, ScaledRows, counted_weight};
 use crate::error::Result;
 use crate::estimator::{Ppca, Solver};
 use crate::evidence::Census;
 use crate::linalg::Mat;
 
-/// Features up to which the best of all covariances is worth looking for when there are holes: it is a fit of p − 1 components.
+/// Features up to which the best of all covariances is worth looking for when values are
+/// missing: it is a fit of p − 1 components.
 const SATURATED_FEATURES: usize = 60;
 
 /// What a model is compared with.
@@ -24,11 +25,13 @@ pub(super) enum Yardstick {
 }
 
 impl FactorAnalysis {
-    /// The best of all covariances: PPCA with p − 1 components, since any covariance is W Wᵀ + σ² I with σ² its smallest eigenvalue.
+    /// The best of all covariances: PPCA with p − 1 components, since any covariance is W Wᵀ + σ² I with σ² its
+    /// smallest eigenvalue. It is looked for on features divided by their deviations, so that units do not matter:
+    /// ℓ of the data is ℓ of those minus Σⱼ wⱼ ln dⱼ, with wⱼ the weight of the observed cells of feature j.
     pub(super) fn saturated(
         &self,
         census: &Census,
-        deviations: &[f64],
+        (weights, deviations): (&[f64], &[f64]),
         source: &dyn RowSource,
         control: &Control<'_>,
     ) -> Result<(Yardstick, usize)> {
@@ -40,12 +43,11 @@ impl FactorAnalysis {
             .solver(Solver::Em)
             .max_iterations(self.run.iterations())
             .tolerance(self.limits().tolerance);
-        let fit = ppca.fit_with(source, control)?;
-        let covariance = fit.model.covariance();
-        let scaled = |i: usize, j: usize| covariance[(i, j)] / deviations[i] / deviations[j];
+        let fit = ppca.fit_with(&ScaledRows::new(source, deviations, false)?, control)?;
+        let volume: f64 = weights.iter().zip(deviations).map(|(w, d)| w * d.ln()).sum();
         let found = fit.report.log_likelihood.filter(|_| fit.report.converged());
-        let yardstick =
-            found.map_or(Yardstick::Nothing, |ell| Yardstick::Saturated(Mat::from_fn(p, p, scaled), ell));
+        let yardstick = found
+            .map_or(Yardstick::Nothing, |ell| Yardstick::Saturated(fit.model.covariance(), ell - volume));
         Ok((yardstick, fit.report.passes))
     }
 }

@@ -124,7 +124,7 @@ impl FactorAnalysis {
             }
         }
         let Seen { census, weights, mean, deviations, unseen_pairs } = seen;
-        let (yardstick, more) = self.saturated(&census, &deviations, source, control)?;
+        let (yardstick, more) = self.saturated(&census, (&weights, &deviations), source, control)?;
         let holes = Holes::new(&census, unseen_pairs);
         Ok(Solved {
             plan: self.plan_of_holes(&holes, mean.len()),
