@@ -8,29 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "FactorOptions",
+    "Batches",
     "File",
     "Model",
-    "Options",
+    "Request",
     "Rotation",
     "Rows",
-    "Seen",
     "__version__",
     "adequacy",
-    "adequacy_of_seen",
-    "bayes_tables",
     "command",
-    "factor_errors",
-    "factor_scores",
-    "factor_tables",
     "fit",
-    "given_bayes",
-    "given_factors",
     "most_factors",
-    "ppca_errors",
-    "ppca_intervals",
-    "rotated",
-    "seen_covariance",
     "select",
 ]
 

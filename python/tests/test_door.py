@@ -214,7 +214,7 @@ def test_an_error_in_the_progress_callback_ends_the_fit():
 
     X = np.random.default_rng(0).normal(size=(1500, 1500))
     with pytest.raises(RuntimeError, match="no more paper"):
-        _covary.fit(_covary.Rows.dense(X), _covary.Options("ppca", 5, solver="svd"), broken)
+        _covary.fit(_covary.Rows.dense(X), _covary.Request("ppca", 5, solver="svd"), broken)
 
 
 def test_numbers_of_threads():

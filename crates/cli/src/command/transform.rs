@@ -13,6 +13,8 @@ use crate::phrase::file_name;
 /// Writes posterior means or scores, and their deviations when asked.
 pub(super) fn run(mut args: Question, scores: Option<Scores>, deviations: bool) -> Result<Code> {
     let (saved, reader) = prepare(&mut args)?;
+    // Coordinates of the command are in the units of the data, also of a model that whitens in Python.
+    let saved = saved.whitened(false);
     let (model, encoder) = (&*saved.model, saved.model.encoder()?);
     let mut names = encoder.coordinate_names();
     if names.is_empty() && reader.schema().carried.is_empty() {
