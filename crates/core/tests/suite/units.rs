@@ -67,7 +67,8 @@ fn fit(family: &Arc<dyn Family>, scale: Scale, x: &dyn RowSource) -> Fit<AnyMode
 /// Relative to the unit of each feature.
 fn same_rows(a: &Mat<f64>, b: &Mat<f64>, d: &[f64], tolerance: f64, what: &str) {
     let inverse: Vec<f64> = d.iter().map(|d| 1.0 / d).collect();
-    close_matrix(&times(a, &inverse), &times(b, &inverse), tolerance, what);
+    let expected = times(b, &inverse);
+    close_matrix(&times(a, &inverse), &expected, tolerance * (1.0 + max_abs(&expected)), what);
 }
 
 #[test]
@@ -79,6 +80,8 @@ fn answers_are_those_of_scaling_by_hand_and_back() {
         for family in families() {
             let what = format!("{} {scale:?} {missing}", family.kind());
             let ours = fit(&family, scale, &table(&x));
+            // Some rows have few cells of features whose deviations differ, which costs digits.
+            let tolerance = if scale == Scale::Unit { 1e-12 } else { 1e-11 };
             // By the same digits, so that iterations take the same steps.
             let d = ours.report.scaled.as_ref().map_or(vec![1.0; 6], |scaled| scaled.factors.clone());
             let ratios: Vec<f64> = d.iter().zip(factors(&x, scale)).map(|(a, b)| a / b).collect();
@@ -91,19 +94,19 @@ fn answers_are_those_of_scaling_by_hand_and_back() {
             let (rows, scaled) = (table(&x), row_by_row(&by_hand));
             let (z, t) = (a.encoder().unwrap(), b.encoder().unwrap());
             let expected = t.encode(&scaled).unwrap();
-            close_matrix(&z.encode(&rows).unwrap(), &expected, 1e-12 * (1.0 + max_abs(&expected)), &what);
+            close_matrix(&z.encode(&rows).unwrap(), &expected, tolerance * (1.0 + max_abs(&expected)), &what);
             for kind in [Reconstruction::Orthogonal, Reconstruction::Posterior] {
                 let rebuilt = b.decoder().unwrap().reconstruct(&scaled, kind).unwrap();
                 let ours = a.decoder().unwrap().reconstruct(&rows, kind).unwrap();
-                same_rows(&ours, &times(&rebuilt, &d), &d, 1e-12, &what);
+                same_rows(&ours, &times(&rebuilt, &d), &d, tolerance, &what);
             }
             let (imputed, expected) =
                 (a.imputer().unwrap().impute_with_std(&rows), b.imputer().unwrap().impute_with_std(&scaled));
             let (imputed, expected) = (imputed.unwrap(), expected.unwrap());
-            same_rows(&imputed.cells, &times(&expected.cells, &d), &d, 1e-12, &what);
-            same_rows(&imputed.std, &times(&expected.std, &d), &d, 1e-12, &what);
+            same_rows(&imputed.cells, &times(&expected.cells, &d), &d, tolerance, &what);
+            same_rows(&imputed.std, &times(&expected.std, &d), &d, tolerance, &what);
             let sample = b.density().unwrap().sample_rows(0..9, 3);
-            same_rows(&a.density().unwrap().sample_rows(0..9, 3), &times(&sample, &d), &d, 1e-12, &what);
+            same_rows(&a.density().unwrap().sample_rows(0..9, 3), &times(&sample, &d), &d, tolerance, &what);
             let log_density = b.density().unwrap().log_density(&scaled).unwrap();
             let expected: Vec<f64> = log_density.iter().enumerate().map(|(i, l)| l - shift(i)).collect();
             close_all(&a.density().unwrap().log_density(&rows).unwrap(), &expected, 1e-9, &what);
