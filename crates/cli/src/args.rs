@@ -258,14 +258,16 @@ pub(crate) fn check_moments_name(path: &Path) -> Result<()> {
     }
 }
 
-/// The likelihood, and all that is said of the fit, depends on the number of rows, which a matrix does not tell.
+/// The likelihood, and all that is said of the fit, depends on the number of rows, which a matrix does not
+/// tell.
 fn rows_of_matrix(flags: &flags::Fit) -> Result<Option<usize>> {
     if flags.matrix && is_moments(&flags.data) {
         return Err(Failure::usage("moments know how many rows they come from; leave --matrix out"));
     }
     match flags.rows {
         None if flags.matrix => Err(Failure::usage(
-            "a matrix does not tell how many rows it was computed from, and the likelihood and every measure of fit depend on it; add --rows N",
+            "a matrix does not tell how many rows it was computed from, and the likelihood and every measure \
+             of fit depend on it; add --rows N",
         )),
         rows => Ok(rows),
     }
@@ -281,7 +283,8 @@ fn check_no_columns(flags: &flags::Fit) -> Result<()> {
         || flags.triples.is_some();
     match used {
         true => Err(Failure::usage(
-            "moments hold their features and weights already; choose columns when they are made, with covary moments",
+            "moments hold their features and weights already; choose columns when they are made, with covary \
+             moments",
         )),
         false => Ok(()),
     }

@@ -28,7 +28,8 @@ pub(crate) fn read_model(path: &Path) -> Result<SavedModel> {
     }
     if Format::from_path(path).is_ok() {
         return Err(Failure::usage(format!(
-            "{} is where a model is expected, but its ending is that of a table; the model comes first, then the data",
+            "{} is where a model is expected, but its ending is that of a table; the model comes first, then \
+             the data",
             file_name(path)
         )));
     }

@@ -24,9 +24,11 @@ pub(crate) use factor::{Factor, Rotate, Scores};
 pub(crate) use impute::Impute;
 pub(crate) use select::Select;
 
-const DATA_HELP: &str = "Table of numbers: .csv .tsv (also .gz, .zst), .parquet, .arrow, .feather, .npy, or - for CSV on standard input";
+const DATA_HELP: &str = "Table of numbers: .csv .tsv (also .gz, .zst), .parquet, .arrow, .feather, .npy, or \
+    - for CSV on standard input";
 const OUT_HELP: &str = "Where to write the rows, format by ending; CSV on standard output if left out";
-const TRIPLES_HELP: &str = "The data give one cell in each row: these three columns, by name or by position, say whose it is, which, and its value";
+const TRIPLES_HELP: &str = "The data give one cell in each row: these three columns, by name or by position, \
+    say whose it is, which, and its value";
 const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 done but not converged, 2 usage, 3 bad data, 4 numerical failure, 5 file or model trouble, 130 interrupted.
 
@@ -37,10 +39,11 @@ First steps:
 
 /// Explain the covariance of a table of numbers with a few hidden variables
 ///
-/// covary fits principal components (PCA), probabilistic principal components (PPCA, and by the rules of Bayes BPCA) and
-/// factors (FA) to a table whose rows are samples and whose columns are features. A fitted model compresses rows, rebuilds them, fills their holes, says how
-/// likely they are, finds the ones that do not belong, and draws new ones. Cells may be missing everywhere. Columns that
-/// are not numeric are carried along, not modelled.
+/// covary fits principal components (PCA), probabilistic principal components (PPCA, and by the rules of
+/// Bayes BPCA) and factors (FA) to a table whose rows are samples and whose columns are features. A fitted
+/// model compresses rows, rebuilds them, imputes their missing values, says how likely they are, finds the
+/// ones that do not belong, and draws new ones. Cells may be missing everywhere. Columns that are not numeric
+/// are carried along, not modelled.
 #[derive(Debug, Parser)]
 #[command(name = "covary", version, propagate_version = true, max_term_width = 100, after_help = EXIT_CODES)]
 pub(crate) struct Flags {
@@ -79,7 +82,8 @@ pub(crate) enum Solver {
     Dual,
     /// Block Krylov iteration: a few components in several passes, little memory
     Krylov,
-    /// Expectation and maximisation: for rows with holes, in passes; slow for factor analysis of complete rows
+    /// Expectation and maximisation: for rows with missing values, in passes; slow for factor analysis of
+    /// complete rows
     Em,
     /// Newton's method on the noise variances of factor analysis: a few hundred features
     Newton,
@@ -105,8 +109,8 @@ fn scales() -> impl TypedValueParser<Value = Scale> {
 /// What features are divided by before the fit.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Scaling {
-    /// Divide each feature by its standard deviation before the fit, so that all count alike; the same as --scale unit.
-    /// Every answer of the model is in the units of the data all the same
+    /// Divide each feature by its standard deviation before the fit, so that all count alike; the same as
+    /// --scale unit. Every answer of the model is in the units of the data all the same
     #[arg(long, visible_alias = "standardize", conflicts_with = "scale")]
     standardise: bool,
     /// What each feature is divided by before the fit
@@ -170,16 +174,17 @@ pub(crate) struct Pass {
 
 /// Fit a model to a table
 ///
-/// Without -q, the smallest number of components that explains 90 % of the variance is kept. Without -o, the summary is
-/// shown and the model is not kept. Cells may be missing (empty, NA, NaN, null): the model is then the one that makes the
-/// observed cells most likely, found in passes over the rows.
+/// Without -q, the smallest number of components that explains 90 % of the variance is kept. Without -o, the
+/// summary is shown and the model is not kept. Cells may be missing (empty, NA, NaN, null): the model is then
+/// the one that makes the observed cells most likely, found in passes over the rows.
 ///
-/// Factor analysis (--model fa) needs the number of factors. Its summary has the table of standardised loadings, sorted
-/// and without the small ones, how well the factors fit, and whether the correlations were worth it.
+/// Factor analysis (--model fa) needs the number of factors. Its summary has the table of standardised
+/// loadings, sorted and without the small ones, how well the factors fit, and whether the correlations were
+/// worth it.
 ///
-/// Bayesian PCA (--model bpca) finds out by itself how many components the data support: -q is the most that it may keep, all
-/// that the data allow if it is left out. What it does not know about the model is part of every answer, so that it does not
-/// overfit where cells are few.
+/// Bayesian PCA (--model bpca) finds out by itself how many components the data support: -q is the most that
+/// it may keep, all that the data allow if it is left out. What it does not know about the model is part of
+/// every answer, so that it does not overfit where cells are few.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -215,11 +220,13 @@ redundant (features left out when q was chosen; null: none), factors,
 bayes, converged, stop, iterations, passes, carried, left_out, seconds.")]
 pub(crate) struct Fit {
     #[arg(value_name = "DATA", help = DATA_HELP, long_help = concat!(
-        "Table of numbers, format by ending: .csv .tsv (also .gz, .zst), .parquet, .arrow, .feather, .npy, or - for CSV ",
+        "Table of numbers, format by ending: .csv .tsv (also .gz, .zst), .parquet, .arrow, .feather, .npy, \
+         or - for CSV ",
         "on standard input. Also a .moments file, as made by covary moments: then no rows are needed"))]
     pub(crate) data: PathBuf,
-    /// Number of components or factors, as a number (5) or, of components, as the share of the variance that they must
-    /// explain (0.95); auto takes what covary select recommends, for factors what parallel analysis finds
+    /// Number of components or factors, as a number (5) or, of components, as the share of the variance that
+    /// they must explain (0.95); auto takes what covary select recommends, for factors what parallel analysis
+    /// finds
     #[arg(short = 'q', long = "components", value_name = "N|SHARE|auto", value_parser = args::components, allow_negative_numbers = true)]
     pub(crate) components: Option<Components>,
     /// Which model
@@ -231,14 +238,15 @@ pub(crate) struct Fit {
     /// How to find the components
     #[arg(long, value_enum, default_value_t = Solver::Auto)]
     pub(crate) solver: Solver,
-    /// DATA are no rows but their covariances or correlations: a square table with the names of the features in the header
-    /// and, if you like, in a first column. The mean is then taken as 0
+    /// DATA are no rows but their covariances or correlations: a square table with the names of the features
+    /// in the header and, if you like, in a first column. The mean is then taken as 0
     #[arg(long, conflicts_with_all = ["id", "weights", "triples", "drop_empty"])]
     pub(crate) matrix: bool,
     /// How many rows the matrix was computed from
     #[arg(long, value_name = "N", value_parser = args::positive, requires = "matrix")]
     pub(crate) rows: Option<usize>,
-    /// Model to start from, with the same features: the fit of new rows, or of more of them, is then sooner done
+    /// Model to start from, with the same features: the fit of new rows, or of more of them, is then sooner
+    /// done
     #[arg(long, value_name = "MODEL")]
     pub(crate) start: Option<PathBuf>,
     #[command(flatten)]
@@ -258,7 +266,8 @@ pub(crate) struct Fit {
     pub(crate) triples: Option<TripleColumns>,
     #[command(flatten)]
     pub(crate) columns: Columns,
-    /// Most memory to use, such as 512M or 4G; larger files are read in parts [default: 60 % of the machine's]
+    /// Most memory to use, such as 512M or 4G; larger files are read in parts [default: 60 % of the
+    /// machine's]
     #[arg(long, value_name = "SIZE", value_parser = args::memory, help_heading = "Running")]
     pub(crate) memory: Option<usize>,
     #[command(flatten)]
@@ -269,8 +278,9 @@ pub(crate) struct Fit {
     /// Seed of random starts: of the krylov solver, and of factor analysis after its first
     #[arg(long, value_name = "S", default_value_t = 0, help_heading = "Running")]
     pub(crate) seed: u64,
-    /// When an iteration stops. em: log-likelihood per row that is left to gain [default: 1e-8]. krylov: residual relative
-    /// to the largest variance [default: 1e-12]. Factor analysis: length of the gradient [default: 1e-8]
+    /// When an iteration stops. em: log-likelihood per row that is left to gain [default: 1e-8]. krylov:
+    /// residual relative to the largest variance [default: 1e-12]. Factor analysis: length of the gradient
+    /// [default: 1e-8]
     #[arg(long, value_name = "X", value_parser = args::tolerance, help_heading = "Running")]
     pub(crate) tol: Option<f64>,
     /// Most iterations of the em, krylov and newton solvers [default: 1000]
@@ -295,10 +305,10 @@ pub(crate) struct Question {
 
 /// Latent coordinates of each row
 ///
-/// One row out for each row in, with columns z1, z2, …: posterior means for ppca, scores for pca. Of factors, f1, f2, …
-/// are the scores, on the rotated factors where they were rotated. Columns are matched to the model by name (by position
-/// where the data have no names); id and text columns are carried along. A row with holes is placed by the cells that it
-/// has; one without any gets the prior.
+/// One row out for each row in, with columns z1, z2, …: posterior means for ppca, scores for pca. Of factors,
+/// f1, f2, … are the scores, on the rotated factors where they were rotated. Columns are matched to the model
+/// by name (by position where the data have no names); id and text columns are carried along. A row with
+/// missing values is placed by the cells that it has; one without any gets the prior.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -337,9 +347,10 @@ pub(crate) struct Reconstruct {
 
 /// How well each row fits the model
 ///
-/// Columns: log_density; t2, the squared distance within the plane of the components in units of their variance; spe,
-/// the squared distance from that plane; p_value, the probability that a row of the model lies at least as far out. Of a
-/// row with holes only the observed cells count; a row without any has log_density 0.
+/// Columns: log_density; t2, the squared distance within the plane of the components in units of their
+/// variance; spe, the squared distance from that plane; p_value, the probability that a row of the model lies
+/// at least as far out. Of a row with missing values only the observed cells count; a row without any has
+/// log_density 0.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -396,14 +407,15 @@ cfi, tli, srmr, aic, bic, …), adequacy (kmo, sphericity, smc), standard_errors
 pub(crate) struct Inspect {
     /// Model file, or a .moments file
     pub(crate) model: PathBuf,
-    /// Print everything as JSON: what covary fit --json tells, and feature_names, mean and loadings (features × components)
+    /// Print everything as JSON: what covary fit --json tells, and feature_names, mean and loadings (features
+    /// × components)
     #[arg(long)]
     pub(crate) json: bool,
     /// Of factors: leave out standardised loadings below this size [default: 0.3]
     #[arg(long, value_name = "X", value_parser = args::cut)]
     pub(crate) cut: Option<f64>,
-    /// Of factors: standard errors of the loadings beside them. Of ppca: standard errors and intervals of the mean, the noise
-    /// variance and the loadings
+    /// Of factors: standard errors of the loadings beside them. Of ppca: standard errors and intervals of the
+    /// mean, the noise variance and the loadings
     #[arg(long)]
     pub(crate) errors: bool,
     /// Of ppca: probability with which each interval holds its number [default: 0.95]
@@ -413,7 +425,8 @@ pub(crate) struct Inspect {
 
 /// Summarise one part of the data, to be merged with others
 ///
-/// Count, mean and covariance are all that a fit needs. Parts may be summarised on different machines or days.
+/// Count, mean and covariance are all that a fit needs. Parts may be summarised on different machines or
+/// days.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
@@ -450,8 +463,8 @@ pub(crate) struct Merge {
 
 /// A tour of the whole command on data that the program carries
 ///
-/// Fits handwritten digits, rebuilds some from a few numbers, finds the strangest and draws new ones. Every step shows
-/// the command that does it. The files stay in DIR.
+/// Fits handwritten digits, rebuilds some from a few numbers, finds the strangest and draws new ones. Every
+/// step shows the command that does it. The files stay in DIR.
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
     /// Folder for the files of the tour

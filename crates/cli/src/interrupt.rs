@@ -10,14 +10,16 @@ use crate::exit::Code;
 
 /// Set by the first Ctrl-C when there is something to save; fits and loops over rows watch it.
 static CANCEL: AtomicBool = AtomicBool::new(false);
-/// Whether something would be lost by ending at once: a usable model, or a temporary file that needs removing.
+/// Whether something would be lost by ending at once: a usable model, or a temporary file that needs
+/// removing.
 static WORTH_SAVING: AtomicBool = AtomicBool::new(false);
 /// Whether something can be seen of the output already, as of a pipe.
 static WROTE: AtomicBool = AtomicBool::new(false);
 
 /// Starts to listen. Without a handler the system ends the process, which loses no more than a message.
 pub(crate) fn install() {
-    // Under nohup the end of the terminal must not end the work, and a handler would listen to that signal too.
+    // Under nohup the end of the terminal must not end the work, and a handler would listen to that signal
+    // too.
     drop(match fs::read_to_string("/proc/self/status") {
         Ok(status) if ignores_hangup(&status) => Ok(()),
         Ok(_) => ctrlc::set_handler(on_signal),

@@ -30,7 +30,8 @@ use exit::Code;
 
 /// Runs the command with these arguments, the first of which is its name, and gives the exit code.
 ///
-/// A process calls it once: it takes over Ctrl-C and what is said about panics, and a second Ctrl-C ends the process.
+/// A process calls it once: it takes over Ctrl-C and what is said about panics, and a second Ctrl-C ends the
+/// process.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
     let code = exit::guarded(|| match flags::Flags::try_parse_from(args) {
         Ok(flags) => {

@@ -1,4 +1,5 @@
-//! Errors of the core in the words of the command: the file, rows counted from 1, columns by name, and what to do.
+//! Errors of the core in the words of the command: the file, rows counted from 1, columns by name, and what
+//! to do.
 
 use std::path::Path;
 
@@ -50,14 +51,16 @@ fn in_words(error: &Error, file: &str, names: &[String]) -> Failure {
             place(cell)
         ),
         Error::Hole { cell, operation } => format!(
-            "{}: the cell is empty, and {operation} needs complete rows; fill the cell, remove the row, or fit the rows with --solver auto or em",
+            "{}: the cell is empty, and {operation} needs complete rows; fill the cell, remove the row, or \
+             fit the rows with --solver auto or em",
             place(cell)
         ),
         Error::NeverObserved { .. } => {
             format!("{file}: {error} with --drop, or go on without what is empty with --drop-empty")
         }
         Error::TooFewCells { requested, possible, cells } => format!(
-            "{file}: the {cells} observed cells cannot tell a model of {} from noise, because it can pass through all of them; {}",
+            "{file}: the {cells} observed cells cannot tell a model of {} from noise, because it can pass \
+             through all of them; {}",
             count(*requested, "component"),
             if *possible > 0 {
                 format!("ask for -q {possible} or fewer")
@@ -70,7 +73,8 @@ fn in_words(error: &Error, file: &str, names: &[String]) -> Failure {
             format!("{file} has {}, but a covariance needs at least {needed}", count(*rows, "row"))
         }
         Error::Constant => format!(
-            "{file}: every feature has the same value in all rows, so there is no variance to explain; select columns that vary"
+            "{file}: every feature has the same value in all rows, so there is no variance to explain; \
+             select columns that vary"
         ),
         Error::Components { requested, possible, rows, features } => format!(
             "{requested} components are too many for {file}: {} of {} allow -q 1 to {possible}",
@@ -91,7 +95,8 @@ fn in_words(error: &Error, file: &str, names: &[String]) -> Failure {
             let there = place(&Cell { row: *row, column: *column, name: None });
             let mirror = names.get(*row).cloned().unwrap_or_else(|| (row + 1).to_string());
             format!(
-                "{there}: {} stands here, but {} in row {}, column '{mirror}'; a matrix of covariances or correlations is symmetric",
+                "{there}: {} stands here, but {} in row {}, column '{mirror}'; a matrix of covariances or \
+                 correlations is symmetric",
                 shown(*value),
                 shown(*mirrored),
                 column + 1

@@ -28,7 +28,8 @@ pub(crate) enum Rows {
 }
 
 impl Source {
-    /// Opens the data, and loads what fits in memory; `features` are those of a model, if the rows must have them.
+    /// Opens the data, and loads what fits in memory; `features` are those of a model, if the rows must have
+    /// them.
     pub(crate) fn open(args: &Reading<'_>, features: Option<ModelFeatures<'_>>) -> Result<Self> {
         if let Some(columns) = args.triples {
             return Self::read_triples(args, columns, features.map(|model| model.names));

@@ -42,10 +42,11 @@ pub enum Error {
     },
     /// A cell is missing where complete rows are needed.
     #[error(
-        "the data have a hole at {cell}, and {operation} needs complete rows; drop or fill such rows first"
+        "the data have a missing value at {cell}, and {operation} needs complete rows; drop or fill such \
+         rows first"
     )]
     Hole {
-        /// Where the first hole stands.
+        /// Where the first missing value stands.
         cell: Cell,
         /// What could not be done.
         operation: &'static str,
@@ -64,7 +65,8 @@ pub enum Error {
     },
     /// Noise and components cannot be told apart: a plane passes through all cells.
     #[error(
-        "{cells} observed cells cannot tell {requested} component(s) from noise, because a plane can pass through all of them; ask for at most {possible}, or add cells to the rows"
+        "{cells} observed cells cannot tell {requested} component(s) from noise, because a plane can pass \
+         through all of them; ask for at most {possible}, or add cells to the rows"
     )]
     TooFewCells {
         /// Components asked for.
@@ -98,7 +100,8 @@ pub enum Error {
         features: Vec<(usize, Option<String>)>,
     },
     /// Two features are the same up to scale and sign.
-    #[error("{} the same up to scale and shift (correlation ±1), so that the likelihood of factors has no maximum; leave one of them out", features_are(.features))]
+    #[error("{} the same up to scale and shift (correlation ±1), so that the likelihood of factors has no \
+        maximum; leave one of them out", features_are(.features))]
     SameFeatures {
         /// Positions, counted from 0, and names when the source knows them: two.
         features: Vec<(usize, Option<String>)>,
@@ -115,7 +118,8 @@ pub enum Error {
     },
     /// A covariance that is not symmetric.
     #[error(
-        "the covariance is not symmetric: {value} at row {row}, column {column}, but {mirrored} on the other side of the diagonal"
+        "the covariance is not symmetric: {value} at row {row}, column {column}, but {mirrored} on the other \
+         side of the diagonal"
     )]
     Asymmetric {
         /// Row, counted from 0.
@@ -129,7 +133,8 @@ pub enum Error {
     },
     /// A matrix of covariances or correlations that no data can have.
     #[error(
-        "the covariance is not positive semidefinite: in units of the features' deviations it has the eigenvalue {eigenvalue:e}; no data have such a covariance (one of pairwise available cases may)"
+        "the covariance is not positive semidefinite: in units of the features' deviations it has the \
+         eigenvalue {eigenvalue:e}; no data have such a covariance (one of pairwise available cases may)"
     )]
     Indefinite {
         /// The smallest eigenvalue, of the correlations.
@@ -140,11 +145,13 @@ pub enum Error {
     Scale,
     /// Features of such different scales that arithmetic cannot tell the noise of the small ones.
     #[error(
-        "{} varies {ratio:.0e} times as much as {}, so that the variance of the smaller ones is lost in rounding; rescale {}, or leave it out",
+        "{} varies {ratio:.0e} times as much as {}, so that the variance of the smaller ones is lost in \
+         rounding; rescale {}, or leave it out",
         feature_is(&.features[0]), feature_is(&.features[1]), feature_is(&.features[0])
     )]
     ScaleGap {
-        /// The feature of largest and the one of smallest variance: positions, counted from 0, and names when known.
+        /// The feature of largest and the one of smallest variance: positions, counted from 0, and names when
+        /// known.
         features: Vec<Feature>,
         /// Of their deviations.
         ratio: f64,
@@ -243,16 +250,19 @@ pub enum Error {
     },
     /// A row of loadings that has no length to be normalised by.
     #[error(
-        "{} has no loadings, so Kaiser's normalisation cannot give its row length 1; leave it out, or rotate without the normalisation",
+        "{} has no loadings, so Kaiser's normalisation cannot give its row length 1; leave it out, or rotate \
+         without the normalisation",
         feature_is(.feature)
     )]
     ZeroLoadings {
         /// Position, counted from 0, and name when the caller knows it.
         feature: (usize, Option<String>),
     },
-    /// An oblique rotation in which factors became one, or loadings that span fewer dimensions than they have columns.
+    /// An oblique rotation in which factors became one, or loadings that span fewer dimensions than they have
+    /// columns.
     #[error(
-        "the {rotation} rotation has no answer: factors fall together; ask for fewer factors, or for an orthogonal rotation{hint}"
+        "the {rotation} rotation has no answer: factors fall together; ask for fewer factors, or for an \
+         orthogonal rotation{hint}"
     )]
     Collapsed {
         /// Name of the rotation.
@@ -265,7 +275,8 @@ pub enum Error {
     Decomposition(&'static str),
     /// A model without noise has no density on the whole space.
     #[error(
-        "the model has no noise and spans only {rank} of {features} dimensions, so rows have no density; fit with fewer components"
+        "the model has no noise and spans only {rank} of {features} dimensions, so rows have no density; fit \
+         with fewer components"
     )]
     NoDensity {
         /// Dimensions that the loadings span.
@@ -433,7 +444,8 @@ impl Error {
         }
     }
 
-    /// Adds names to an error that points to a cell or to features, where the names of all features are known.
+    /// Adds names to an error that points to a cell or to features, where the names of all features are
+    /// known.
     pub fn named(mut self, names: Option<&[String]>) -> Self {
         let name = |column: usize| names.and_then(|n| n.get(column)).cloned();
         match &mut self {

@@ -15,8 +15,8 @@ static AVAILABLE: OnceLock<Available> = OnceLock::new();
 
 /// Says who knows how much memory is left, once for the process.
 ///
-/// Systems hand out more than they have, so that asking the allocator alone is not enough, and the library itself
-/// reads no files. Without an answer the allocator decides.
+/// Systems hand out more than they have, so that asking the allocator alone is not enough, and the library
+/// itself reads no files. Without an answer the allocator decides.
 pub fn available_from(tell: Available) {
     AVAILABLE.get_or_init(|| tell);
 }

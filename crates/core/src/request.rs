@@ -1,4 +1,5 @@
-//! What is wanted, as one value: a family with its options, how to run, in which units; and the one door that fits it.
+//! What is wanted, as one value: a family with its options, how to run, in which units; and the one door that
+//! fits it.
 
 use std::sync::Arc;
 
@@ -87,7 +88,8 @@ impl Request {
         Self { scale, ..self }
     }
 
-    /// A warm start: a model of the same features and number of components, where a fit with missing values begins.
+    /// A warm start: a model of the same features and number of components, where a fit with missing values
+    /// begins.
     pub fn start(self, model: AnyModel) -> Self {
         Self { start: Some(model), ..self }
     }
@@ -128,8 +130,8 @@ impl Request {
     /// What a batch of rows adds to batches before it.
     ///
     /// # Errors
-    /// As [`fit`](Self::fit); for missing values when features are scaled, because the steps that take them in are in
-    /// units that are known only at the end.
+    /// As [`fit`](Self::fit); for missing values when features are scaled, because the steps that take them
+    /// in are in units that are known only at the end.
     pub fn look(&self, seen: &Online, rows: &dyn RowSource, control: &Control<'_>) -> Result<Batch> {
         self.run.check()?;
         if self.scale != Scale::None {

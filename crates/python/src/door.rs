@@ -1,4 +1,5 @@
-//! The one door: work leaves the interpreter here, is watched from here, and comes back as a value or an exception.
+//! The one door: work leaves the interpreter here, is watched from here, and comes back as a value or an
+//! exception.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +14,8 @@ use pyo3::prelude::*;
 use crate::errors::exception;
 use crate::threads::{Threads, pool};
 
-/// How often Ctrl-C is looked for and progress shown: a tenth of what people notice, also when all cores are busy.
+/// How often Ctrl-C is looked for and progress shown: a tenth of what people notice, also when all cores are
+/// busy.
 const POLL: Duration = Duration::from_millis(20);
 
 /// How work is to be done, as far as the caller decides.
@@ -25,7 +27,8 @@ pub(crate) struct Manner {
     pub(crate) progress: Option<Py<PyAny>>,
 }
 
-/// Does the work on other threads, without the interpreter's lock, until it is done or somebody presses Ctrl-C.
+/// Does the work on other threads, without the interpreter's lock, until it is done or somebody presses
+/// Ctrl-C.
 ///
 /// An interrupted caller does not wait: the work owns what it reads and ends by itself, soon where it can.
 pub(crate) fn run<T: Send + 'static>(

@@ -60,7 +60,8 @@ fn in_words(error: &Error) -> String {
             format!("sample_weight[{row}] is {value}; weights must be finite and not negative")
         }
         Error::Components { requested, possible, rows, features } => format!(
-            "n_components={requested} must be between 1 and {possible} for n_samples={rows}, n_features={features}"
+            "n_components={requested} must be between 1 and {possible} for n_samples={rows}, \
+             n_features={features}"
         ),
         Error::Factors { requested, possible, features } => format!(
             "n_components={requested} is too many for n_features={features}: {}",

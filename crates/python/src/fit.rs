@@ -171,7 +171,8 @@ impl Batches {
         (self.online.n_features(),)
     }
 
-    /// Bytes of the moments and, where there were holes, bytes of the evidence and JSON of the tally.
+    /// Bytes of the moments and, where there were missing values, bytes of the evidence and JSON of the
+    /// tally.
     fn __getstate__<'py>(&self, py: Python<'py>) -> PyResult<State<Bound<'py, PyBytes>>> {
         let names: Vec<String> = (0..self.online.n_features()).map(|j| j.to_string()).collect();
         let (complete, holey) = self.online.parts();

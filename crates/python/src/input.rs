@@ -66,7 +66,9 @@ impl Held {
 fn passes_once() -> covary::Error {
     covary::Error::Solver {
         solver: "asked-for",
-        reason: "the file can be read only once and does not fit in memory; raise the memory limit of covary.read, or uncompress the file".into(),
+        reason: "the file can be read only once and does not fit in memory; raise the memory limit of \
+            covary.read, or uncompress the file"
+            .into(),
     }
 }
 
@@ -240,9 +242,10 @@ fn view<T: Element + Real>(array: &Bound<'_, PyArray2<T>>) -> PyResult<MatRef<'s
     if !data.is_aligned() || strides.iter().any(|s| s % size != 0) {
         return Err(PyTypeError::new_err("cells that do not lie on a grid of whole numbers of their type"));
     }
-    // SAFETY: pointer, shape and strides are NumPy's description of memory that holds numbers of type T and is aligned;
-    // whoever gets the view keeps a reference to the array beside it (`Held::Array`), so the memory is not freed, and an
-    // array that is referred to cannot be resized. Nothing is written through the view.
+    // SAFETY: pointer, shape and strides are NumPy's description of memory that holds numbers of type T and
+    // is aligned; whoever gets the view keeps a reference to the array beside it (`Held::Array`), so the
+    // memory is not freed, and an array that is referred to cannot be resized. Nothing is written through the
+    // view.
     Ok(unsafe { MatRef::from_raw_parts(data, shape[0], shape[1], strides[0] / size, strides[1] / size) })
 }
 

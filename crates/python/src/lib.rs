@@ -1,4 +1,5 @@
-//! The compiled half of the Python package: it converts and forwards, through one door, and holds no mathematics.
+//! The compiled half of the Python package: it converts and forwards, through one door, and holds no
+//! mathematics.
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments arrive from Python by value")]
 

@@ -163,7 +163,8 @@ impl Model {
         Self::new(py, now(py, || SavedModel::given(LinearGaussian::new(mean, loadings, noise)?, names))?)
     }
 
-    /// A model of factors: mean (p,), pattern (p, q), noise variances (p,) and correlation of the factors (q, q).
+    /// A model of factors: mean (p,), pattern (p, q), noise variances (p,) and correlation of the factors (q,
+    /// q).
     #[staticmethod]
     #[pyo3(signature = (mean, pattern, noise_variance, correlation=None, names=None))]
     fn given_factors(
@@ -177,7 +178,8 @@ impl Model {
         kinds::given_factors(py, mean, pattern, noise_variance, correlation, names)
     }
 
-    /// A model of Bayesian PCA: mean (p,), loadings (p, q), σ² and, when W and μ have a distribution, their deviations.
+    /// A model of Bayesian PCA: mean (p,), loadings (p, q), σ² and, when W and μ have a distribution, their
+    /// deviations.
     #[staticmethod]
     #[pyo3(signature = (mean, loadings, noise_variance, known=None, names=None))]
     #[allow(clippy::type_complexity, reason = "a pair of arrays")]
@@ -256,7 +258,8 @@ impl Model {
         Self::from_bytes(py, &bytes)
     }
 
-    /// Writes a model file, whole or not at all; `whiten`: whether coordinates are to be scaled to unit variance.
+    /// Writes a model file, whole or not at all; `whiten`: whether coordinates are to be scaled to unit
+    /// variance.
     #[pyo3(signature = (path, whiten=false))]
     fn save(&self, py: Python<'_>, path: PathBuf, whiten: bool) -> PyResult<()> {
         let saved = self.saved.clone().whitened(whiten);
@@ -467,7 +470,8 @@ impl Model {
         Ok(PyArray1::from_vec(py, scores))
     }
 
-    /// The rows with their holes filled by conditional means (n, p); observed cells stay as they are.
+    /// The rows with their missing values imputed by conditional means (n, p); observed cells stay as they
+    /// are.
     #[pyo3(signature = (rows, single_precision=false, threads=None))]
     fn impute<'py>(
         &self,

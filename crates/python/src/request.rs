@@ -46,7 +46,8 @@ impl FromPyObject<'_, '_> for NumberOfComponents {
 
 #[pymethods]
 impl Request {
-    /// `components`: a number, a fraction of the variance, "mle", "auto" or "all"; other keywords are those of the kind.
+    /// `components`: a number, a fraction of the variance, "mle", "auto" or "all"; other keywords are those
+    /// of the kind.
     #[new]
     #[pyo3(signature = (kind, components, *, scale="none", start=None, tolerance=None, max_iterations=None, seed=0, threads=None, **keywords))]
     #[allow(clippy::too_many_arguments, reason = "keywords of a Python call")]

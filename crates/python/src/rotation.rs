@@ -130,7 +130,8 @@ fn method_of(
     }
 }
 
-/// Sampling adequacy, Bartlett's test and squared multiple correlations of a covariance (p, p) and the number of rows, when known.
+/// Sampling adequacy, Bartlett's test and squared multiple correlations of a covariance (p, p) and the number
+/// of rows, when known.
 #[pyfunction]
 #[pyo3(signature = (covariance, n_rows=None, names=None))]
 pub(crate) fn adequacy<'py>(

@@ -15,7 +15,8 @@ use crate::errors::bad_threads;
 /// Threads for each core beyond which more only cost memory: a larger number is taken for this.
 const PER_CORE: usize = 4;
 
-/// `n_threads`: a positive number, or one that counts from all cores downwards as joblib has it (-1: all cores).
+/// `n_threads`: a positive number, or one that counts from all cores downwards as joblib has it (-1: all
+/// cores).
 #[derive(Clone, Copy)]
 pub(crate) struct Threads(usize);
 
@@ -33,7 +34,8 @@ impl FromPyObject<'_, '_> for Threads {
             }
             Err(_) if given.is_instance_of::<PyInt>() && given.gt(0)? => Ok(Self(most)),
             _ => Err(PyValueError::new_err(format!(
-                "n_threads={} must be a positive number of threads, -1 for all cores, -2 for all but one, or None",
+                "n_threads={} must be a positive number of threads, -1 for all cores, -2 for all but one, or \
+                 None",
                 given.repr()?
             ))),
         }
@@ -49,8 +51,8 @@ struct Kept {
 
 static POOLS: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
 
-/// The pool of this many threads, or of as many as there are cores. A forked child gets pools of its own: threads do not
-/// survive a fork.
+/// The pool of this many threads, or of as many as there are cores. A forked child gets pools of its own:
+/// threads do not survive a fork.
 pub(crate) fn pool(threads: Option<Threads>) -> PyResult<Arc<ThreadPool>> {
     let (process, threads) = (process::id(), threads.map_or(0, |threads| threads.0));
     let mut pools = locked(&POOLS);

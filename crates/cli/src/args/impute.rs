@@ -13,7 +13,7 @@ use crate::kinds::{self, Wanted};
 
 /// What `impute` works with.
 pub(crate) enum Impute {
-    /// The data with their holes filled.
+    /// The data with their missing values imputed.
     Fill { question: Question, filling: Filling },
     /// Cells that a file names.
     Pairs { question: Question, pairs: PathBuf, std: bool },
@@ -21,7 +21,7 @@ pub(crate) enum Impute {
     Holdout(Box<Holdout>),
 }
 
-/// What goes into the holes.
+/// What goes into the missing values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Filling {
     Means,
@@ -50,7 +50,8 @@ impl Impute {
         }
         let Some(model) = model else {
             return Err(Failure::usage(format!(
-                "impute needs a model and data, but only '{}' is given; fit a model first, or add --holdout 0.1 to see how well holes of these data can be filled",
+                "impute needs a model and data, but only '{}' is given; fit a model first, or add --holdout \
+                 0.1 to see how well missing values of these data can be filled",
                 data.display()
             )));
         };
@@ -60,7 +61,8 @@ impl Impute {
     fn of_model(flags: flags::Impute, model: PathBuf, data: PathBuf) -> Result<Self> {
         if flags.triples.is_some() && flags.pairs.is_none() {
             return Err(Failure::usage(
-                "the whole table of all users and items would mostly be predictions; name the cells that you want in a file, with --pairs FILE",
+                "the whole table of all users and items would mostly be predictions; name the cells that you \
+                 want in a file, with --pairs FILE",
             ));
         }
         let flags::Impute { output, columns, triples, running, .. } = flags;

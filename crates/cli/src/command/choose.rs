@@ -52,7 +52,8 @@ pub(super) fn of_stream(
 fn check_memory(reading: &Reading<'_>, parts: usize, p: usize) -> Result<()> {
     match reading.budget.too_many_for_moments(p, parts) {
         Some(needed) if p <= MOST_FEATURES => Err(Failure::usage(format!(
-            "the moments of {}, apart for {parts} parts of the rows, need about {} MiB; raise --memory, or select columns",
+            "the moments of {}, apart for {parts} parts of the rows, need about {} MiB; raise --memory, or \
+             select columns",
             count(p, "feature"),
             needed >> 20
         ))),

@@ -1,4 +1,4 @@
-//! `covary impute`: the table with its holes filled, by what is expected or by draws.
+//! `covary impute`: the table with its missing values filled, by what is expected or by draws.
 
 use std::sync::Arc;
 

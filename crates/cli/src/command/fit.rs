@@ -77,12 +77,14 @@ fn check_matrix(matrix: &Matrix) -> Result<()> {
     if let Some((i, j)) = places.find(|ij| cells[*ij].is_nan()) {
         let (row, column) = (&columns[i], &columns[j]);
         return Err(Failure::data(format!(
-            "{file}: the cell in row '{row}', column '{column}' is empty, and every covariance is needed; leave a feature out with --drop"
+            "{file}: the cell in row '{row}', column '{column}' is empty, and every covariance is needed; \
+             leave a feature out with --drop"
         )));
     }
     match (0..p).find(|&j| cells[(j, j)] <= 0.0) {
         Some(j) => Err(Failure::data(format!(
-            "{file}: the variance of '{}', on the diagonal, is {}; variances are positive, so leave the feature out with --drop '{}'",
+            "{file}: the variance of '{}', on the diagonal, is {}; variances are positive, so leave the \
+             feature out with --drop '{}'",
             columns[j],
             shown(cells[(j, j)]),
             columns[j]
@@ -170,7 +172,8 @@ fn fit_stream(args: &Fit, schema: &Schema, stream: &mut Stream) -> Result<SavedM
     let file = file_name(&args.data);
     if let Some(needed) = args.budget.too_many_for_moments(p, 1) {
         return Err(Trouble::Told(Failure::usage(format!(
-            "{file} passes only once, and the covariance of its {p} features needs about {} MiB; raise --memory, or give a plain file and a number of components",
+            "{file} passes only once, and the covariance of its {p} features needs about {} MiB; raise \
+             --memory, or give a plain file and a number of components",
             needed >> 20
         ))));
     }
@@ -178,11 +181,13 @@ fn fit_stream(args: &Fit, schema: &Schema, stream: &mut Stream) -> Result<SavedM
     match watched(args, 0, |control| args.request.fit(data, control)) {
         Ok(fit) => Ok(SavedModel::new(fit, Some(schema.features.clone()))?),
         Err(Error::Hole { cell, .. }) => Err(Trouble::Told(Failure::usage(format!(
-            "{}: the cell is empty, and rows with missing values are read more than once, but these pass only once and do not fit in the memory limit; raise --memory, or give a plain file",
+            "{}: the cell is empty, and rows with missing values are read more than once, but these pass \
+             only once and do not fit in the memory limit; raise --memory, or give a plain file",
             place(&file_name(&schema.path), &cell, &schema.features)
         )))),
         Err(Error::Solver { solver, .. }) => Err(Trouble::Told(Failure::usage(format!(
-            "the {solver} solver reads the rows more than once, but {file} passes only once and does not fit in the memory limit; raise --memory, give a plain file, or use --solver eigen"
+            "the {solver} solver reads the rows more than once, but {file} passes only once and does not fit \
+             in the memory limit; raise --memory, give a plain file, or use --solver eigen"
         )))),
         Err(error) => Err(error.into()),
     }

@@ -15,7 +15,8 @@ pub(super) fn run(mut args: Question) -> Result<Code> {
     let has_density = model.is_proper()?;
     if !has_density {
         args.console.note(
-            "the model has no noise, so rows have no density: log_density and p_value stay empty; fit with fewer components to have them",
+            "the model has no noise, so rows have no density: log_density and p_value stay empty; fit with \
+             fewer components to have them",
         );
     }
     let names = ["log_density", "t2", "spe", "p_value"].map(String::from);

@@ -37,7 +37,8 @@ pub(super) fn run(mut args: Question, scores: Option<Scores>, deviations: bool) 
 /// A table without columns says nothing.
 fn no_columns(args: &Question) -> Failure {
     Failure::data(format!(
-        "{} has no component, because no direction of its data stood out from noise, so rows have no coordinates; keep columns of the data with --id to have them alone",
+        "{} has no component, because no direction of its data stood out from noise, so rows have no \
+         coordinates; keep columns of the data with --id to have them alone",
         file_name(&args.model)
     ))
 }
@@ -55,7 +56,8 @@ fn with_scores(model: &dyn Model, scores: Option<Scores>, deviations: bool) -> R
     match scores {
         Scores::Regression => Ok(None),
         Scores::Bartlett if deviations => Err(Failure::usage(
-            "--std tells the deviations of the posterior, whose mean is --scores regression; leave --scores out",
+            "--std tells the deviations of the posterior, whose mean is --scores regression; leave --scores \
+             out",
         )),
         Scores::Bartlett => Ok(Some(factors)),
     }

@@ -11,11 +11,12 @@ use crate::args::{self, RotationName};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Factor analysis")]
 pub(crate) struct Factor {
-    /// Turn the factors so that their loadings can be read: varimax, quartimax, equamax, parsimax, geomin-orthogonal, or
-    /// with correlated factors promax, oblimin, quartimin, geomin
+    /// Turn the factors so that their loadings can be read: varimax, quartimax, equamax, parsimax,
+    /// geomin-orthogonal, or with correlated factors promax, oblimin, quartimin, geomin
     #[arg(long, value_name = "METHOD", value_parser = args::rotation)]
     pub(crate) rotate: Option<RotationName>,
-    /// Let all features count alike in the rotation (Kaiser's normalisation) [default: for varimax and promax]
+    /// Let all features count alike in the rotation (Kaiser's normalisation) [default: for varimax and
+    /// promax]
     #[arg(long, requires = "rotate", overrides_with = "no_kaiser")]
     pub(crate) kaiser: bool,
     /// Rotate the loadings as they are
@@ -31,10 +32,10 @@ pub(crate) struct Factor {
 
 /// Rotate loadings so that they can be read
 ///
-/// Turns the factors of fa, or the components of ppca and pca, without changing what the model says about rows. Loadings
-/// are rotated on the scale of correlations. Shows the rotated loadings, sorted and without the small ones, and the
-/// correlations of the factors; with -o the rotated model, of kind fa, is written. What was rotated before is rotated from
-/// where it was found, so that --method none undoes a rotation.
+/// Turns the factors of fa, or the components of ppca and pca, without changing what the model says about
+/// rows. Loadings are rotated on the scale of correlations. Shows the rotated loadings, sorted and without
+/// the small ones, and the correlations of the factors; with -o the rotated model, of kind fa, is written.
+/// What was rotated before is rotated from where it was found, so that --method none undoes a rotation.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Methods:
@@ -105,6 +106,7 @@ pub(crate) struct Rotate {
 pub(crate) enum Scores {
     /// The posterior mean: nearest to the factors on average
     Regression,
-    /// Weighted least squares: right on average for every value of the factors; empty where a row does not determine them
+    /// Weighted least squares: right on average for every value of the factors; empty where a row does not
+    /// determine them
     Bartlett,
 }

@@ -11,7 +11,7 @@ use covary::model::Kind;
 use super::{Columns, OUT_HELP, Running, Scaling};
 use crate::args;
 
-/// Fill the holes of a table, predict named cells, or say how well that goes
+/// Fill the missing values of a table, predict named cells, or say how well that goes
 ///
 /// Each missing value becomes what the model expects, given the other cells of its row; observed cells stay
 /// as they are, and columns that the model does not have are carried along. With --holdout nothing is filled:
@@ -40,20 +40,21 @@ pub(crate) struct Impute {
     /// Model file, as written by covary fit; with --holdout it may be left out
     #[arg(value_name = "MODEL")]
     pub(crate) first: PathBuf,
-    /// Table with holes, formats as for covary fit
+    /// Table with missing values, formats as for covary fit
     #[arg(value_name = "DATA")]
     pub(crate) second: Option<PathBuf>,
     #[arg(short, long, value_name = "OUT", help = OUT_HELP)]
     pub(crate) output: Option<PathBuf>,
-    /// Add the standard deviation of each hole: a column NAME_std for each feature behind all features, 0 where a cell
-    /// was observed; with --pairs, a column std
+    /// Add the standard deviation of each missing value: a column NAME_std for each feature behind all
+    /// features, 0 where a cell was observed; with --pairs, a column std
     #[arg(long)]
     pub(crate) std: bool,
-    /// Instead of what is expected, draw each hole N times: N whole tables below each other, with a first column draw
+    /// Instead of what is expected, draw each missing value N times: N whole tables below each other, with a
+    /// first column draw
     #[arg(long, value_name = "N", value_parser = args::positive, conflicts_with = "std")]
     pub(crate) draws: Option<usize>,
-    /// Predict the cells named in FILE instead: it has the columns USER and ITEM of --triples, and others are carried
-    /// along. A cell that DATA have is known, and users that DATA do not have get the mean
+    /// Predict the cells named in FILE instead: it has the columns USER and ITEM of --triples, and others are
+    /// carried along. A cell that DATA have is known, and users that DATA do not have get the mean
     #[arg(long, value_name = "FILE", requires = "triples", conflicts_with = "draws")]
     pub(crate) pairs: Option<PathBuf>,
     /// Hide this share of the observed cells, predict them and compare

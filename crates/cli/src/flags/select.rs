@@ -8,14 +8,14 @@ use crate::args;
 
 /// How many components: what each method would take, and a recommendation
 ///
-/// One pass over complete rows gives a table over the number of components: variance explained, information criteria,
-/// Minka's evidence, the likelihood of held-out rows, and what pure noise would show. Moments will do too, without
-/// held-out rows.
+/// One pass over complete rows gives a table over the number of components: variance explained, information
+/// criteria, Minka's evidence, the likelihood of held-out rows, and what pure noise would show. Moments will
+/// do too, without held-out rows.
 ///
-/// Rows with holes are fitted once for each number, up to 10 unless --max says more, and so is what is left when a fifth
-/// of the cells is hidden: the number that predicts hidden cells best is recommended, or fewer if they do as well within
-/// a standard error. This ends when three more components have predicted no better. With --cells complete rows
-/// are asked the same.
+/// Rows with missing values are fitted once for each number, up to 10 unless --max says more, and so is what
+/// is left when a fifth of the cells is hidden: the number that predicts hidden cells best is recommended, or
+/// fewer if they do as well within a standard error. This ends when three more components have predicted no
+/// better. With --cells complete rows are asked the same.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -33,7 +33,8 @@ pub(crate) struct Select {
     /// Largest number of components to look at [default: all that leave noise; 10 where cells are hidden]
     #[arg(long, value_name = "Q", value_parser = args::positive)]
     pub(crate) max: Option<usize>,
-    /// Parts that rows or cells are dealt to: each is predicted from the others [default: 10 of rows, 5 of cells]
+    /// Parts that rows or cells are dealt to: each is predicted from the others [default: 10 of rows, 5 of
+    /// cells]
     #[arg(long, value_name = "K", value_parser = args::positive)]
     pub(crate) folds: Option<usize>,
     /// Hide and predict cells of complete rows too; it takes many fits

@@ -33,7 +33,8 @@ fn number_of_factors(asked: Option<Components>) -> Result<Components> {
     match asked {
         Some(known @ (Components::Count(_) | Components::Auto)) => Ok(known),
         Some(_) => Err(Failure::usage(
-            "factor analysis needs the number of factors, such as -q 3 or -q auto; a share of the variance is for ppca and pca",
+            "factor analysis needs the number of factors, such as -q 3 or -q auto; a share of the variance \
+             is for ppca and pca",
         )),
         None => Err(Failure::usage(
             "factor analysis needs the number of factors: add, for example, -q 3 or -q auto",
@@ -49,7 +50,8 @@ fn rotation(flags: &flags::Factor, seed: u64) -> Result<Option<Rotate>> {
             Ok(Some(kaiser(rotate, flags.kaiser, flags.no_kaiser)))
         }
         Some(RotationName::Target | RotationName::Procrustes) => Err(Failure::usage(
-            "a rotation to a target needs the target; fit without --rotate, then covary rotate MODEL --target FILE",
+            "a rotation to a target needs the target; fit without --rotate, then covary rotate MODEL \
+             --target FILE",
         )),
     }
 }

@@ -1,4 +1,5 @@
-//! From flags to a family of models: one line for each kind, and one table of the flags that only some kinds have.
+//! From flags to a family of models: one line for each kind, and one table of the flags that only some kinds
+//! have.
 
 mod axes;
 mod factors;

@@ -39,8 +39,9 @@ pub enum Components {
     Count(usize),
     /// As few as explain this share of the variance, in (0, 1).
     Fraction(f64),
-    /// All that the data allow: as many as there are directions in which the rows vary, min(n − 1, p) unless the data are
-    /// special. Writing a row twice, or giving it weight 2, adds none. With holes, as many as the observed cells can tell from noise.
+    /// All that the data allow: as many as there are directions in which the rows vary, min(n − 1, p) unless
+    /// the data are special. Writing a row twice, or giving it weight 2, adds none. With missing values, as
+    /// many as the observed cells can tell from noise.
     All,
     /// The number of largest evidence by Minka's approximation.
     Evidence,
@@ -102,7 +103,8 @@ impl Components {
         any.resolve(rows, features, &[], 0.0).map(|_| ())
     }
 
-    /// The number for these data, given all eigenvalues (or none when a count was asked for); those up to `rounding` are 0.
+    /// The number for these data, given all eigenvalues (or none when a count was asked for); those up to
+    /// `rounding` are 0.
     pub(crate) fn resolve(
         self,
         rows: usize,

@@ -1,4 +1,5 @@
-//! Whether correlations are worth a factor analysis: sampling adequacy, sphericity, squared multiple correlations.
+//! Whether correlations are worth a factor analysis: sampling adequacy, sphericity, squared multiple
+//! correlations.
 
 use serde::{Deserialize, Serialize};
 use statrs::function::gamma::checked_gamma_ur;
@@ -33,7 +34,8 @@ pub struct Chi2Test {
 pub struct Adequacy {
     /// Sampling adequacy.
     pub kmo: Kmo,
-    /// Bartlett's test that all correlations are 0; `None` when the number of rows is unknown or too small for it.
+    /// Bartlett's test that all correlations are 0; `None` when the number of rows is unknown or too small
+    /// for it.
     pub sphericity: Option<Chi2Test>,
     /// Squared multiple correlation of each feature with all others.
     pub smc: Vec<f64>,
@@ -55,8 +57,8 @@ impl Adequacy {
     /// ```
     ///
     /// # Errors
-    /// When the matrix is not a covariance matrix, or singular: the error names its smallest eigenvalue and the features that are
-    /// constant or copies of each other.
+    /// When the matrix is not a covariance matrix, or singular: the error names its smallest eigenvalue and
+    /// the features that are constant or copies of each other.
     pub fn of(covariance: MatRef<'_, f64>, rows: Option<f64>) -> Result<Self> {
         check_rows(rows)?;
         let correlation = Correlation::new(covariance)?;
@@ -74,8 +76,9 @@ impl Adequacy {
 
 /// Kaiser, Meyer and Olkin's measure of sampling adequacy of a covariance or correlation matrix \[KR74\].
 ///
-/// Σr²/(Σr² + Σu²) over pairs of features, r their correlation and u their partial correlation given all others: near 1 when few
-/// factors lie behind many features. It tends to 1/2 as correlations vanish, and is that where they are all 0.
+/// Σr²/(Σr² + Σu²) over pairs of features, r their correlation and u their partial correlation given all
+/// others: near 1 when few factors lie behind many features. It tends to 1/2 as correlations vanish, and is
+/// that where they are all 0.
 ///
 /// # Errors
 /// As [`Adequacy::of`].
@@ -83,7 +86,8 @@ pub fn kmo(covariance: MatRef<'_, f64>) -> Result<Kmo> {
     Adequacy::of(covariance, None).map(|a| a.kmo)
 }
 
-/// Bartlett's test that all correlations are 0 \[B50\]: χ² = −(n − 1 − (2p + 5)/6) log |R| with p(p − 1)/2 degrees of freedom.
+/// Bartlett's test that all correlations are 0 \[B50\]: χ² = −(n − 1 − (2p + 5)/6) log |R| with p(p − 1)/2
+/// degrees of freedom.
 ///
 /// # Errors
 /// As [`Adequacy::of`], and when there are too few rows for the statistic.

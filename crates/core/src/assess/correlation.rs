@@ -44,8 +44,8 @@ impl Correlation {
         self.try_factor().map(|f| f.log_det())
     }
 
-    /// Singular within rounding counts as singular: a pivot is the share of a feature's variance that those before it do not
-    /// explain, and known to p·ε only.
+    /// Singular within rounding counts as singular: a pivot is the share of a feature's variance that those
+    /// before it do not explain, and known to p·ε only.
     fn try_factor(&self) -> Option<Cholesky> {
         let rounding = 4.0 * self.matrix.nrows() as f64 * f64::EPSILON;
         let factor = Cholesky::new(self.matrix.clone(), "the correlation matrix").ok()?;

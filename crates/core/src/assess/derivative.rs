@@ -4,10 +4,12 @@ use crate::control::Control;
 use crate::error::Result;
 use crate::linalg::Mat;
 
-/// Step in units of a parameter's size: the error of the formula is its fourth power, that of rounding 1e-16 / step.
+/// Step in units of a parameter's size: the error of the formula is its fourth power, that of rounding 1e-16
+/// / step.
 const STEP: f64 = 1.0 / 4096.0;
 
-/// ∂f/∂θ at θ, one column for each parameter, by (8(f₊ − f₋) − (f₊₊ − f₋₋))/12h; `sizes` are typical for the parameters.
+/// ∂f/∂θ at θ, one column for each parameter, by (8(f₊ − f₋) − (f₊₊ − f₋₋))/12h; `sizes` are typical for the
+/// parameters.
 pub(super) fn jacobian(
     theta: &[f64],
     sizes: &[f64],

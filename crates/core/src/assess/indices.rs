@@ -1,4 +1,5 @@
-//! How well a factor model fits a covariance matrix: the test, and the indices that tables of factor analyses carry.
+//! How well a factor model fits a covariance matrix: the test, and the indices that tables of factor analyses
+//! carry.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,11 +12,13 @@ use crate::linalg::{Cholesky, Mat, MatRef, product};
 
 /// How well a factor model fits.
 ///
-/// F = tr SΣ⁻¹ − log |SΣ⁻¹| − p is the discrepancy of the sample's covariance S and the model's Σ (the same for correlations), F₀ that of
-/// uncorrelated features, d and d₀ the degrees of freedom of both. What needs a number that is not there is `None`:
+/// F = tr SΣ⁻¹ − log |SΣ⁻¹| − p is the discrepancy of the sample's covariance S and the model's Σ (the same
+/// for correlations), F₀ that of uncorrelated features, d and d₀ the degrees of freedom of both. What needs a
+/// number that is not there is `None`:
 ///
 /// - n unknown: everything but `discrepancy`, `dof`, `parameters`, `srmr` and `rmsr`;
-/// - S singular (n ≤ p, copies among the features): `discrepancy` is infinite, so it and all that rests on χ²;
+/// - S singular (n ≤ p, copies among the features): `discrepancy` is infinite, so it and all that rests on
+///   χ²;
 /// - no degrees of freedom: `p_value`, `rmsea`, `rmsea_interval`, `cfi`, `tli`;
 /// - n so small that Bartlett's correction is not positive: `chi2` and what rests on it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,8 +27,8 @@ pub struct FitIndices {
     pub rows: Option<f64>,
     /// F.
     pub discrepancy: Option<f64>,
-    /// χ² = (n − 1 − (2p + 5)/6 − 2q/3) F: likelihood ratio against any covariance, with Bartlett's correction \[B50, LM71\], as in
-    /// R's factanal and psych.
+    /// χ² = (n − 1 − (2p + 5)/6 − 2q/3) F: likelihood ratio against any covariance, with Bartlett's
+    /// correction \[B50, LM71\], as in R's factanal and psych.
     pub chi2: Option<f64>,
     /// d = ((p − q)² − p − q)/2; negative when there are more parameters than covariances.
     pub dof: i64,
@@ -37,15 +40,17 @@ pub struct FitIndices {
     pub null_dof: i64,
     /// Root mean square error of approximation, √max(χ²/(d n) − 1/(n − 1), 0), in psych's reading of \[S90\].
     pub rmsea: Option<f64>,
-    /// Its 90 % interval: √(λ/(d (n − 1))) for the noncentralities λ under which a χ² as observed or smaller has probability 0.95 and
-    /// 0.05 \[BC93\].
+    /// Its 90 % interval: √(λ/(d (n − 1))) for the noncentralities λ under which a χ² as observed or smaller
+    /// has probability 0.95 and 0.05 \[BC93\].
     pub rmsea_interval: Option<(f64, f64)>,
-    /// Comparative fit index, 1 − max(χ² − d, 0)/max(χ₀² − d₀, χ² − d, 0) \[B90\], both χ² with their own correction.
+    /// Comparative fit index, 1 − max(χ² − d, 0)/max(χ₀² − d₀, χ² − d, 0) \[B90\], both χ² with their own
+    /// correction.
     pub cfi: Option<f64>,
-    /// Tucker and Lewis's index, (F₀/d₀ − F/d)/(F₀/d₀ − 1/m) with m the multiplier of F in χ² \[TL73\]; may exceed 1. `None` also
-    /// where uncorrelated features fit so well that it has no meaning.
+    /// Tucker and Lewis's index, (F₀/d₀ − F/d)/(F₀/d₀ − 1/m) with m the multiplier of F in χ² \[TL73\]; may
+    /// exceed 1. `None` also where uncorrelated features fit so well that it has no meaning.
     pub tli: Option<f64>,
-    /// Standardised root mean square residual: over the lower triangle of (S − Σ)/√(sᵢᵢsⱼⱼ), diagonal included \[B95\], as in lavaan.
+    /// Standardised root mean square residual: over the lower triangle of (S − Σ)/√(sᵢᵢsⱼⱼ), diagonal
+    /// included \[B95\], as in lavaan.
     pub srmr: f64,
     /// The same without the diagonal: psych's `rms`.
     pub rmsr: f64,
@@ -57,11 +62,12 @@ pub struct FitIndices {
     pub aic: Option<f64>,
     /// −2ℓ + k log n.
     pub bic: Option<f64>,
-    /// χ² − d log n: by how much BIC prefers any covariance to this model (below 0: it prefers the model); psych's `BIC`.
+    /// χ² − d log n: by how much BIC prefers any covariance to this model (below 0: it prefers the model);
+    /// psych's `BIC`.
     pub bic_difference: Option<f64>,
 }
 
-/// Log-likelihoods of the observed cells of rows with holes, each at its maximum.
+/// Log-likelihoods of the observed cells of rows with missing values, each at its maximum.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Likelihoods {
     /// Of the factor model.
@@ -73,10 +79,12 @@ pub struct Likelihoods {
 }
 
 impl FitIndices {
-    /// Of a covariance matrix S (p × p), the number of rows behind it, and the model fitted to it, all on one scale.
+    /// Of a covariance matrix S (p × p), the number of rows behind it, and the model fitted to it, all on one
+    /// scale.
     ///
-    /// For correlations give the correlation matrix and the standardised model: all but `log_likelihood`, `aic` and `bic` are the same.
-    /// The log-likelihood, when it is not given, is that of rows with covariance S (divisor n) about the model's mean.
+    /// For correlations give the correlation matrix and the standardised model: all but `log_likelihood`,
+    /// `aic` and `bic` are the same. The log-likelihood, when it is not given, is that of rows with
+    /// covariance S (divisor n) about the model's mean.
     ///
     /// ```
     /// use covary::assess::{FactorModel, FitIndices};
@@ -109,10 +117,11 @@ impl FitIndices {
         Ok(Self::from_parts(&compared, test.as_ref(), rows, model, log_likelihood))
     }
 
-    /// Of rows with holes: likelihood ratios take the place of discrepancies, without Bartlett's correction, which is for complete rows.
+    /// Of rows with missing values: likelihood ratios take the place of discrepancies, without Bartlett's
+    /// correction, which is for complete rows.
     ///
-    /// S is the covariance (p × p) under which the observed cells are most likely, and n counts rows, however many of their cells are
-    /// observed.
+    /// S is the covariance (p × p) under which the observed cells are most likely, and n counts rows, however
+    /// many of their cells are observed.
     ///
     /// # Errors
     /// As [`of`](Self::of).
@@ -210,7 +219,8 @@ impl Compared {
     }
 }
 
-/// log |Σ| and tr SΣ⁻¹ − p = tr (S − Σ)Σ⁻¹, which does not cancel when the fit is close; all standardised by deviations d.
+/// log |Σ| and tr SΣ⁻¹ − p = tr (S − Σ)Σ⁻¹, which does not cancel when the fit is close; all standardised by
+/// deviations d.
 ///
 /// With Φ = KKᵀ, A = Ψ^-½ΛK and M = I + AᵀA (q × q): |Σ| = |Ψ||M| and Σ⁻¹ = Ψ^-½(I − A M⁻¹Aᵀ)Ψ^-½.
 fn likelihood_parts(residual: &Mat<f64>, d: &[f64], model: &FactorModel<'_>) -> Result<(f64, f64)> {

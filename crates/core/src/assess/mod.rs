@@ -1,7 +1,8 @@
-//! How well a factor model fits, how sure its numbers and those of PPCA are, and whether the data are worth one.
+//! How well a factor model fits, how sure its numbers and those of PPCA are, and whether the data are worth
+//! one.
 //!
-//! Everything here takes plain numbers (a covariance or correlation matrix, the number of rows, loadings, factor correlations and
-//! uniquenesses) and knows nothing of rows or of how a model was found.
+//! Everything here takes plain numbers (a covariance or correlation matrix, the number of rows, loadings,
+//! factor correlations and uniquenesses) and knows nothing of rows or of how a model was found.
 
 mod adequacy;
 mod correlation;

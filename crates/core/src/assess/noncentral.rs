@@ -79,9 +79,10 @@ fn hermite_sum(coefficients: &[f64], z: f64) -> f64 {
     sum
 }
 
-/// A Poisson mixture of central distributions,
-/// $\sum_j e^{-\lambda/2} (\lambda/2)^j / j!\; P(k/2 + j, x/2)$, summed outward from its heaviest weight by
-/// the recurrence $P(a, x) = P(a + 1, x) + x^a e^{-x} / \Gamma(a + 1)$ \[JKB95, ch. 29\]; absolute error about 1e-14 for small λ and 1e-10 for λ = 1e5.
+/// A Poisson mixture of central distributions, $\sum_j e^{-\lambda/2} (\lambda/2)^j / j!\; P(k/2 + j, x/2)$,
+/// summed outward from its heaviest weight by the recurrence
+/// $P(a, x) = P(a + 1, x) + x^a e^{-x} / \Gamma(a + 1)$ \[JKB95, ch. 29\]; absolute error about 1e-14 for
+/// small λ and 1e-10 for λ = 1e5.
 fn poisson_mixture(x: f64, dof: f64, noncentrality: f64) -> f64 {
     let (x, shape, mean) = (x / 2.0, dof / 2.0, noncentrality / 2.0);
     let middle = mean.floor();
@@ -115,7 +116,8 @@ fn log_poisson(k: f64, m: f64) -> f64 {
     power - m - ln_gamma(k + 1.0)
 }
 
-/// The λ at which Pr(X ≤ x) equals `probability`; 0 when already the central distribution has no more below x.
+/// The λ at which Pr(X ≤ x) equals `probability`; 0 when already the central distribution has no more below
+/// x.
 pub(super) fn noncentrality(x: f64, dof: f64, probability: f64) -> f64 {
     let above = |lambda: f64| noncentral_chi2_cdf(x, dof, lambda) > probability;
     if !above(0.0) {

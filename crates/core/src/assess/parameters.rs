@@ -12,10 +12,12 @@ pub struct FactorModel<'a> {
 }
 
 impl<'a> FactorModel<'a> {
-    /// The pattern Λ (p × q), the correlation Φ (q × q) of the factors unless they are uncorrelated, and ψ (p).
+    /// The pattern Λ (p × q), the correlation Φ (q × q) of the factors unless they are uncorrelated, and ψ
+    /// (p).
     ///
     /// # Errors
-    /// When shapes disagree, a number is not finite, ψ is not positive, or Φ is not symmetric with a diagonal of 1.
+    /// When shapes disagree, a number is not finite, ψ is not positive, or Φ is not symmetric with a diagonal
+    /// of 1.
     pub fn new(
         loadings: MatRef<'a, f64>,
         correlation: Option<MatRef<'a, f64>>,

@@ -1,4 +1,5 @@
-//! Standard errors and intervals of the mean, the noise variance, the eigenvalues and the loadings of PPCA, in closed form.
+//! Standard errors and intervals of the mean, the noise variance, the eigenvalues and the loadings of PPCA,
+//! in closed form.
 
 use serde::Serialize;
 
@@ -15,19 +16,20 @@ const ORTHOGONAL: f64 = 1e-8;
 
 /// PPCA along its principal axes, as an estimate from so many complete rows.
 ///
-/// The rows are taken to be independent draws of the model, C = WWᵀ + σ²I with eigenvalues λᵢ = |wᵢ|² + σ² along uᵢ = wᵢ/|wᵢ| for
-/// i ≤ q, and σ² p − q times. The noise variance that maximum likelihood gives is the mean of the p − q smallest eigenvalues of the
-/// data's covariance \[TB99\], and those, their sums within a group and their directions are independent for large n \[A63\]:
+/// The rows are taken to be independent draws of the model, C = WWᵀ + σ²I with eigenvalues λᵢ = |wᵢ|² + σ²
+/// along uᵢ = wᵢ/|wᵢ| for i ≤ q, and σ² p − q times. The noise variance that maximum likelihood gives is the
+/// mean of the p − q smallest eigenvalues of the data's covariance \[TB99\], and those, their sums within a
+/// group and their directions are independent for large n \[A63\]:
 ///
 /// $$ \mathrm{Var}\,\hat\mu = \tfrac1n C, \quad \mathrm{Var}\,\hat\lambda_i = \tfrac2n \lambda_i^2, \quad
-///    \mathrm{Var}\,\hat\sigma^2 = \frac{2\sigma^4}{n(p-q)}, \quad
-///    \mathrm{Cov}\,\hat u_i = \frac{\lambda_i}n \Big[ \sum_{k \ne i,\, k \le q} \frac{\lambda_k u_k u_k^T}{(\lambda_i - \lambda_k)^2}
-///    + \frac{\sigma^2 (I - UU^T)}{(\lambda_i - \sigma^2)^2} \Big] $$
+/// \mathrm{Var}\,\hat\sigma^2 = \frac{2\sigma^4}{n(p-q)}, \quad \mathrm{Cov}\,\hat u_i = \frac{\lambda_i}n
+/// \Big[ \sum_{k \ne i,\, k \le q} \frac{\lambda_k u_k u_k^T}{(\lambda_i - \lambda_k)^2} + \frac{\sigma^2 (I
+/// - UU^T)}{(\lambda_i - \sigma^2)^2} \Big] $$
 ///
 /// and with $w_i = u_i \sqrt{\lambda_i - \sigma^2}$
 ///
-/// $$ \mathrm{Cov}\,\hat w_i = (\lambda_i - \sigma^2)\, \mathrm{Cov}\,\hat u_i
-///    + \frac{\mathrm{Var}\,\hat\lambda_i + \mathrm{Var}\,\hat\sigma^2}{4 (\lambda_i - \sigma^2)}\, u_i u_i^T. $$
+/// $$ \mathrm{Cov}\,\hat w_i = (\lambda_i - \sigma^2)\, \mathrm{Cov}\,\hat u_i +
+/// \frac{\mathrm{Var}\,\hat\lambda_i + \mathrm{Var}\,\hat\sigma^2}{4 (\lambda_i - \sigma^2)}\, u_i u_i^T. $$
 ///
 /// No p × p matrix is formed: the cost is that of p q² multiplications.
 ///
@@ -56,8 +58,8 @@ pub struct PpcaEstimate<'a> {
 
 /// Standard errors of the numbers of PPCA.
 ///
-/// A column of loadings that the data do not determine, because its eigenvalue is that of another direction or of the noise, has
-/// infinite errors (null in JSON).
+/// A column of loadings that the data do not determine, because its eigenvalue is that of another direction
+/// or of the noise, has infinite errors (null in JSON).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PpcaErrors {
     /// Of μ (p).
@@ -95,11 +97,12 @@ impl<'a> PpcaEstimate<'a> {
     /// The level of intervals when nothing else is asked for.
     pub const LEVEL: f64 = 0.95;
 
-    /// μ (p), W (p × q) with orthogonal columns, σ² and the number of rows, or their total weight, that they were found from.
+    /// μ (p), W (p × q) with orthogonal columns, σ² and the number of rows, or their total weight, that they
+    /// were found from.
     ///
     /// # Errors
-    /// When shapes disagree, a number is not finite, σ² is negative, the columns are not orthogonal (loadings that were turned), or
-    /// the rows are so few that they leave nothing to judge the noise by.
+    /// When shapes disagree, a number is not finite, σ² is negative, the columns are not orthogonal (loadings
+    /// that were turned), or the rows are so few that they leave nothing to judge the noise by.
     pub fn new(mean: &'a [f64], loadings: MatRef<'a, f64>, noise: f64, rows: f64) -> Result<Self> {
         check_length("rows of the loadings", mean.len(), loadings.nrows())?;
         check_finite("the loadings", loadings)?;
@@ -130,11 +133,12 @@ impl<'a> PpcaEstimate<'a> {
 
     /// Intervals that hold each number with probability `level`, between 0 and 1.
     ///
-    /// They are exact where theory has an exact answer, so that they cover with few rows too: the mean by Student's t with n − 1
-    /// degrees of freedom; the noise variance by n(p − q)σ̂²/σ² ~ χ² with (n − 1 − q)(p − q) of them, exact for components much
-    /// stronger than the noise, of which each takes a row's worth with it, so that the interval lies around
-    /// [`unbiased_noise`](Self::unbiased_noise); eigenvalues by nλ̂/λ ~ χ² with n − 1, exact for a single
-    /// feature. Loadings have normal ones, ŵ ± z times the standard error.
+    /// They are exact where theory has an exact answer, so that they cover with few rows too: the mean by
+    /// Student's t with n − 1 degrees of freedom; the noise variance by n(p − q)σ̂²/σ² ~ χ² with (n − 1 −
+    /// q)(p − q) of them, exact for components much stronger than the noise, of which each takes a row's
+    /// worth with it, so that the interval lies around [`unbiased_noise`](Self::unbiased_noise); eigenvalues
+    /// by nλ̂/λ ~ χ² with n − 1, exact for a single feature. Loadings have normal ones, ŵ ± z times the
+    /// standard error.
     ///
     /// # Errors
     /// When the level is not between 0 and 1.
@@ -209,8 +213,8 @@ impl<'a> PpcaEstimate<'a> {
         })
     }
 
-    /// n Cov ŵᵢ in the basis of the directions, where it is diagonal; in units of the largest eigenvalue, so that squares of squares
-    /// stay in range.
+    /// n Cov ŵᵢ in the basis of the directions, where it is diagonal; in units of the largest eigenvalue, so
+    /// that squares of squares stay in range.
     fn shares(&self, largest: f64) -> Shares {
         let q = self.lengths.len();
         let noise = self.noise / largest;
@@ -252,7 +256,8 @@ fn upper(level: f64) -> f64 {
     f64::midpoint(1.0, level)
 }
 
-/// The interval of a variance v with an estimate that, times `count`/v, is χ² with so many degrees of freedom.
+/// The interval of a variance v with an estimate that, times `count`/v, is χ² with so many degrees of
+/// freedom.
 fn of_variance(estimate: f64, count: f64, freedom: f64, level: f64) -> (f64, f64) {
     let end = |probability: f64| estimate * (count / chi2(freedom, probability));
     (end(upper(level)), end(1.0 - upper(level)))

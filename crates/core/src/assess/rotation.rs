@@ -22,8 +22,9 @@ pub struct Rotation<'a> {
 impl Rotation<'_> {
     /// Standard errors of a rotated model from n rows; a uniqueness in `fixed` is treated as known.
     ///
-    /// Criteria pin the axes down by their gradients ([`standard_errors`](super::standard_errors())). Closed forms (promax, Procrustes) are functions of the unrotated
-    /// loadings and go by the delta method; their factors are expected in the order of [`Rotate::run`].
+    /// Criteria pin the axes down by their gradients ([`standard_errors`](super::standard_errors())). Closed
+    /// forms (promax, Procrustes) are functions of the unrotated loadings and go by the delta method; their
+    /// factors are expected in the order of [`Rotate::run`].
     ///
     /// ```
     /// use covary::assess::{FactorModel, Rotation};

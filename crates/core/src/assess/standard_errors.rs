@@ -1,4 +1,5 @@
-//! Standard errors of loadings, factor correlations and uniquenesses, rotated or not, from the expected information.
+//! Standard errors of loadings, factor correlations and uniquenesses, rotated or not, from the expected
+//! information.
 
 use serde::{Deserialize, Serialize};
 
@@ -41,22 +42,25 @@ pub struct Precision {
     pub standardised: StandardErrors,
     /// Features whose ψ was taken as fixed.
     pub fixed: Vec<usize>,
-    /// How far the loadings are from what pins the axes down, in units of standardised loadings. Standard errors of rotated loadings
-    /// mean something only when this is near 0: the criterion must be the one that the loadings were rotated by.
+    /// How far the loadings are from what pins the axes down, in units of standardised loadings. Standard
+    /// errors of rotated loadings mean something only when this is near 0: the criterion must be the one that
+    /// the loadings were rotated by.
     pub off_axis: f64,
 }
 
 /// A second step that follows: from loadings to Λ (p × q) and Φ (q × q).
 pub type SecondStep<'a> = dyn Fn(MatRef<'_, f64>) -> Result<(Mat<f64>, Mat<f64>)> + 'a;
 
-/// Standard errors from n rows: the expected information of the normal likelihood about Λ, Φ and ψ, bordered by the derivatives of the
-/// equations that pin the axes down \[J74\].
+/// Standard errors from n rows: the expected information of the normal likelihood about Λ, Φ and ψ, bordered
+/// by the derivatives of the equations that pin the axes down \[J74\].
 ///
-/// With I the information of one row and E those derivatives, the covariance of the estimates is the upper left block of
-/// $\begin{pmatrix} nI & E^T \\ E & 0 \end{pmatrix}^{-1}$; for standardised numbers the delta method follows. Derivatives of the
-/// equations are taken by central differences of fourth order, so that any criterion with a gradient will do.
+/// With I the information of one row and E those derivatives, the covariance of the estimates is the upper
+/// left block of $\begin{pmatrix} nI & E^T \\ E & 0 \end{pmatrix}^{-1}$; for standardised numbers the delta
+/// method follows. Derivatives of the equations are taken by central differences of fourth order, so that any
+/// criterion with a gradient will do.
 ///
-/// A uniqueness in `fixed` (at its bound: a Heywood case) is treated as known; then the others' errors are conditional on it.
+/// A uniqueness in `fixed` (at its bound: a Heywood case) is treated as known; then the others' errors are
+/// conditional on it.
 ///
 /// ```
 /// use covary::assess::{FactorModel, Identification, standard_errors};
@@ -72,8 +76,8 @@ pub type SecondStep<'a> = dyn Fn(MatRef<'_, f64>) -> Result<(Mat<f64>, Mat<f64>)
 /// ```
 ///
 /// # Errors
-/// When the parameters are not determined (negative degrees of freedom, axes that nothing pins down), more than
-/// [`MOST_PARAMETERS`], or a feature has zero loadings under Kaiser's normalisation.
+/// When the parameters are not determined (negative degrees of freedom, axes that nothing pins down), more
+/// than [`MOST_PARAMETERS`], or a feature has zero loadings under Kaiser's normalisation.
 pub fn standard_errors(
     model: &FactorModel<'_>,
     rows: f64,
@@ -97,9 +101,11 @@ pub fn standard_errors_with(
     Estimate::new(model, rows, identification, fixed, control)?.precision(None, control)
 }
 
-/// The same after a second step, such as promax's, by the delta method: `model` and `identification` are those of the first step.
+/// The same after a second step, such as promax's, by the delta method: `model` and `identification` are
+/// those of the first step.
 ///
-/// The answer is about the numbers after the second step, which sees loadings that are standardised or not, as `standardised` says.
+/// The answer is about the numbers after the second step, which sees loadings that are standardised or not,
+/// as `standardised` says.
 ///
 /// # Errors
 /// As [`standard_errors`], and what the second step says.
@@ -190,7 +196,8 @@ impl Estimate {
         Ok(Precision { given, standardised, fixed, off_axis: self.off_axis })
     }
 
-    /// Λ, Φ and ψ of the last step at θ as one vector: first in fixed units, then standardised by their own variances.
+    /// Λ, Φ and ψ of the last step at θ as one vector: first in fixed units, then standardised by their own
+    /// variances.
     fn outputs(&self, theta: &[f64], then: Option<(&SecondStep<'_>, RowScale)>) -> Result<Vec<f64>> {
         let (l, phi, psi) = self.layout.unflatten(theta, &self.psi);
         let variance: Vec<f64> = communalities(&l, &phi).iter().zip(&psi).map(|(h, v)| h + v).collect();
@@ -326,7 +333,8 @@ fn unit_rows(a: &mut Mat<f64>) {
 
 /// The factor of a matrix of unit size, if everything in it is determined.
 fn determined(a: Mat<f64>) -> Result<Cholesky> {
-    const WHAT: &str = "the information about the parameters (too many factors, or axes that the rotation does not determine)";
+    const WHAT: &str = "the information about the parameters (too many factors, or axes that the rotation \
+        does not determine)";
     let k = a.nrows();
     if (0..k).any(|i| !a[(i, i)].is_finite()) {
         return Err(Error::NotPositiveDefinite { what: WHAT, index: 0 });

@@ -1,4 +1,5 @@
-//! Patterns of missing values: which cells of a row are missing, as a key that rows are sorted and counted by.
+//! Patterns of missing values: which cells of a row are missing, as a key that rows are sorted and counted
+//! by.
 
 use crate::data::Real;
 use crate::linalg::MatRef;

@@ -4,9 +4,9 @@ use super::{Block, Cells, Chunk, Observed, Order, Real, RowSource, Table};
 use crate::error::Result;
 use crate::linalg::MatRef;
 
-/// The rows of a source with each feature divided by its scale, in double precision. Chunks are copied as they are
-/// read. A table in memory is copied once where whole-matrix solvers may ask for it, and so are the cells of a table of
-/// which only some were seen.
+/// The rows of a source with each feature divided by its scale, in double precision. Chunks are copied as
+/// they are read. A table in memory is copied once where whole-matrix solvers may ask for it, and so are the
+/// cells of a table of which only some were seen.
 pub(crate) struct ScaledRows<'a> {
     source: &'a dyn RowSource,
     scale: &'a [f64],
@@ -14,7 +14,8 @@ pub(crate) struct ScaledRows<'a> {
 }
 
 impl<'a> ScaledRows<'a> {
-    /// Divides feature j by `scale[j]`, p numbers above 0; `whole` says whether a table in memory is to stay one.
+    /// Divides feature j by `scale[j]`, p numbers above 0; `whole` says whether a table in memory is to stay
+    /// one.
     pub(crate) fn new(source: &'a dyn RowSource, scale: &'a [f64], whole: bool) -> Result<Self> {
         let copy: Option<Box<dyn RowSource>> = match source.as_table() {
             _ if source.observed_only() => Some(Box::new(scaled_cells(source, scale)?)),

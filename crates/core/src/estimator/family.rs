@@ -51,7 +51,8 @@ pub trait Family: Debug + Send + Sync {
     /// As [`fit_rows`](Self::fit_rows).
     fn fit_moments(&self, moments: &Moments, control: &Control<'_>) -> Result<Fit<AnyModel>>;
 
-    /// What a batch of rows adds to batches before it; complete rows, unless the family has a step for missing values.
+    /// What a batch of rows adds to batches before it; complete rows, unless the family has a step for
+    /// missing values.
     ///
     /// # Errors
     /// As [`fit_rows`](Self::fit_rows).

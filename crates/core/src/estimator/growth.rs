@@ -1,4 +1,4 @@
-//! Fits with holes that gain one component after the other, each starting where the last one ended.
+//! Fits with missing values that gain one component after the other, each starting where the last one ended.
 
 use super::Holes;
 use super::incomplete::Begin;
@@ -85,7 +85,8 @@ impl Growth {
             if found.noiseless { self.start.clone() } else { found.parameters.joined_by(&self.start) };
     }
 
-    /// The optimum for the number of components that have joined, to so many nats per row unless told; the next time, for one more.
+    /// The optimum for the number of components that have joined, to so many nats per row unless told; the
+    /// next time, for one more.
     ///
     /// # Errors
     /// Those of the rows and of the iteration; [`Error::Interrupted`] when the caller asks to stop.

@@ -1,4 +1,4 @@
-//! Fits of rows with holes: a first pass that sees what is missing, a start, then EM in passes.
+//! Fits of rows with missing values: a first pass that sees what is missing, a start, then EM in passes.
 
 use super::growth::{Growth, Outlook};
 use super::{Holes, Plan, Ppca, Solver, Spectral};
@@ -23,7 +23,7 @@ pub(super) const STAGE_TOLERANCE: f64 = 1e-4;
 /// Bytes per pair of features while available cases are collected.
 const PAIR_BYTES: usize = 3 * 8 * 16;
 
-/// What a fit with holes gives.
+/// What a fit with missing values gives.
 pub(super) struct Incomplete {
     pub(super) spectrum: Spectrum,
     pub(super) journey: Journey,
@@ -45,7 +45,8 @@ impl Seen {
         }
     }
 
-    /// Squared standard error of the mean of a feature: the variance of all cells, each about its feature's mean, over their number.
+    /// Squared standard error of the mean of a feature: the variance of all cells, each about its feature's
+    /// mean, over their number.
     fn error_of_means(&self) -> f64 {
         let (weights, variances) = match self {
             Self::Pairs(cases) => {
@@ -138,7 +139,8 @@ impl<M> Spectral<M> {
         }
     }
 
-    /// Whether the evidence of as many components as the cells support fits in memory; a number that somebody asked for is tried.
+    /// Whether the evidence of as many components as the cells support fits in memory; a number that somebody
+    /// asked for is tried.
     fn check_evidence(&self, start: &LatentParameters) -> Result<()> {
         let (p, q) = (start.n_features(), start.n_latent());
         let needed = evidence_bytes(p, q);
@@ -146,7 +148,8 @@ impl<M> Spectral<M> {
             return Ok(());
         }
         let reason = format!(
-            "{q} components of {p} features with holes need about {} MiB; raise the memory limit or ask for a number of components",
+            "{q} components of {p} features with missing values need about {} MiB; raise the memory limit or \
+             ask for a number of components",
             needed >> 20
         );
         Err(Error::Solver { solver: "em", reason })
@@ -189,9 +192,10 @@ impl<M> Spectral<M> {
 
     /// To the maximum near the start; where most cells are missing, one component after the other.
     ///
-    /// All components at once then settle in whichever maximum is near. Each joining the optimum of those before it, in the
-    /// direction that the start has for it, is a better guide: on ratings of which 93 % are missing, ten components at once end 2.5
-    /// nats lower. It takes twice the passes, most of them of the smaller fits on the way, which cost less.
+    /// All components at once then settle in whichever maximum is near. Each joining the optimum of those
+    /// before it, in the direction that the start has for it, is a better guide: on ratings of which 93 % are
+    /// missing, ten components at once end 2.5 nats lower. It takes twice the passes, most of them of the
+    /// smaller fits on the way, which cost less.
     fn climb(
         &self,
         begin: &Begin,
@@ -234,8 +238,8 @@ fn evidence_bytes(p: usize, q: usize) -> usize {
 }
 
 impl Ppca {
-    /// Fits that gain one component after the other, up to those asked for or, if they are fewer, those that the cells support;
-    /// and what there is to fit.
+    /// Fits that gain one component after the other, up to those asked for or, if they are fewer, those that
+    /// the cells support; and what there is to fit.
     pub(crate) fn growth(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<(Growth, Outlook)> {
         let seen = self.first_look(source, control)?;
         let possible = start::supported(Components::All, seen.census())?;

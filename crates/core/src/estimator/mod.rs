@@ -34,7 +34,8 @@ use crate::data::RowSource;
 use crate::error::{Error, Result};
 use crate::evidence::{Range, gather};
 
-/// The error of a fit with the names of features; what was called constant but varies is too small to be squared.
+/// The error of a fit with the names of features; what was called constant but varies is too small to be
+/// squared.
 pub(crate) fn explained(error: Error, source: &dyn RowSource, control: &Control<'_>) -> Error {
     let p = source.n_features();
     let suspects: Vec<usize> = match &error {

@@ -1,4 +1,5 @@
-//! Fits of rows that come in batches: exact for complete ones, a step of online EM for each batch with holes.
+//! Fits of rows that come in batches: exact for complete ones, a step of online EM for each batch with
+//! missing values.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -23,8 +24,9 @@ const SQUARES: usize = 4;
 
 /// What batches of rows have said so far.
 ///
-/// Of complete rows it keeps moments, so their fit is exact in any order and split. A batch with holes is one step of online
-/// EM \[CM09\]: it needs no second look at earlier rows, and several rounds over the batches come close to the maximum.
+/// Of complete rows it keeps moments, so their fit is exact in any order and split. A batch with missing
+/// values is one step of online EM \[CM09\]: it needs no second look at earlier rows, and several rounds over
+/// the batches come close to the maximum.
 ///
 /// ```
 /// use covary::data::Rows;
@@ -52,7 +54,7 @@ pub struct Batch {
     holey: Option<(Latent, Tally)>, // instead of what was there
 }
 
-/// What is known about the batches with holes besides their evidence.
+/// What is known about the batches with missing values besides their evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
     rows: usize,
@@ -89,7 +91,7 @@ impl Online {
         }
     }
 
-    /// Moments of the complete rows; averaged evidence of the batches with holes, with their number.
+    /// Moments of the complete rows; averaged evidence of the batches with missing values, with their number.
     pub fn parts(&self) -> (&Moments, Option<(&Latent, &Tally)>) {
         (&self.complete, self.holey.as_ref().map(|(latent, tally)| (latent, tally)))
     }
@@ -126,7 +128,7 @@ impl Online {
     /// When the two are not about the same features, or have seen holes: steps cannot be added up.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         if self.holey.is_some() || other.holey.is_some() {
-            let (name, value) = ("rows to be merged", "with holes".into());
+            let (name, value) = ("rows to be merged", "with missing values".into());
             let allowed = "complete: steps of online EM cannot be added up; fit all rows instead";
             return Err(Error::Parameter { name, value, allowed });
         }
@@ -135,7 +137,7 @@ impl Online {
 }
 
 impl Online {
-    /// What complete rows add, by their moments: from the first hole on, each batch is a step.
+    /// What complete rows add, by their moments: from the first missing value on, each batch is a step.
     ///
     /// # Errors
     /// When they are not about the same features, or arithmetic breaks down.
@@ -199,7 +201,7 @@ impl<M: FromSpectrum> Spectral<M> {
         let plan = Plan {
             solver: Solver::Em,
             reason: format!(
-                "batches with holes: {steps} online steps, which come near the maximum; fit finds it"
+                "batches with missing values: {steps} online steps, which come near the maximum; fit finds it"
             ),
             memory: 8 * p * (q + 1) * (q + 4),
         };
@@ -230,7 +232,8 @@ impl<M: FromSpectrum> Spectral<M> {
         Ok(Batch { complete: None, holey: Some((latent, tally)) })
     }
 
-    /// Where online EM starts: the model given, that of the complete rows so far, or what the first batch shows.
+    /// Where online EM starts: the model given, that of the complete rows so far, or what the first batch
+    /// shows.
     fn begin(&self, seen: &Online, rows: &Rows<'_>, control: &Control<'_>) -> Result<LatentParameters> {
         let known = match &self.start {
             Some(model) => Some(model.clone()),

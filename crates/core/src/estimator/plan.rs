@@ -21,7 +21,7 @@ pub enum Solver {
     Dual,
     /// Block Krylov iteration: some passes over the rows, little memory, a few components.
     Krylov,
-    /// Expectation and maximisation in passes over the rows: for data with holes.
+    /// Expectation and maximisation in passes over the rows: for data with missing values.
     Em,
     /// Newton's method on the noise of each feature: factor analysis only.
     Newton,
@@ -177,13 +177,15 @@ impl Costs {
     fn check(&self, solver: Solver, problem: &Problem) -> Result<()> {
         let no = |reason: &str| Err(Error::Solver { solver: solver.name(), reason: reason.into() });
         match solver {
-            Solver::Svd | Solver::Dual if !problem.in_memory => no(
-                "it needs all rows in memory, and they are read in parts; raise the memory limit or use eigen or krylov",
-            ),
+            Solver::Svd | Solver::Dual if !problem.in_memory => {
+                no("it needs all rows in memory, and they are read in parts; raise the memory limit or use \
+                 eigen or krylov")
+            }
             Solver::Newton => no("it is for factor analysis; use eigen"),
             Solver::Given => no("it says that nothing was solved; use eigen"),
             Solver::Krylov if self.q.is_none() => no(
-                "it finds a given number of components; give a number instead of a fraction, or use eigen, svd or dual",
+                "it finds a given number of components; give a number instead of a fraction, or use eigen, \
+                 svd or dual",
             ),
             _ => Ok(()),
         }
@@ -196,7 +198,8 @@ impl Costs {
             return Ok(());
         }
         let reason = format!(
-            "it would hold about {} MiB, more than the memory limit leaves; raise the limit or let auto choose",
+            "it would hold about {} MiB, more than the memory limit leaves; raise the limit or let auto \
+             choose",
             needed >> 20
         );
         Err(Error::Solver { solver: solver.name(), reason })
@@ -210,10 +213,11 @@ impl Costs {
             Solver::Eigen if problem.in_memory => {
                 format!("{rows} rows of {p} features: the {p} × {p} covariance is the smaller side")
             }
-            Solver::Em => "the data have holes".into(),
+            Solver::Em => "the data have missing values".into(),
             Solver::Eigen => format!("one pass over the rows gives the {p} × {p} covariance"),
             Solver::Dual => format!(
-                "{rows} rows are fewer than {p} features: the {rows} × {rows} inner products are the smaller side"
+                "{rows} rows are fewer than {p} features: the {rows} × {rows} inner products are the smaller \
+                 side"
             ),
             _ if alone => {
                 format!("the {p} × {p} covariance does not fit in memory: passes over the rows instead")

@@ -49,8 +49,8 @@ pub struct Report {
     pub features: usize,
     /// Number of components, q.
     pub components: usize,
-    /// Total log-likelihood of the rows: infinite when they lie in the model's plane, `None` when it is not known,
-    /// because a caller stopped before it was, or the numbers were given.
+    /// Total log-likelihood of the rows: infinite when they lie in the model's plane, `None` when it is not
+    /// known, because a caller stopped before it was, or the numbers were given.
     #[serde(with = "super::infinite")]
     pub log_likelihood: Option<f64>,
     /// Trace of the covariance, divisor n.
@@ -61,25 +61,27 @@ pub struct Report {
     /// What the family of the model has to say besides.
     #[serde(flatten)]
     pub details: Option<Details>,
-    /// Features that were left out when the number of components was chosen; `None` when there were none or it was given.
+    /// Features that were left out when the number of components was chosen; `None` when there were none or
+    /// it was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redundant: Option<RedundantFeatures>,
     /// How the loadings were turned, in the fit or afterwards, whatever the model; `None` when they were not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotation: Option<RotationReport>,
-    /// How features were divided before the fit; `None` when they were not. Total variance and eigenvalues are those of the
-    /// divided features.
+    /// How features were divided before the fit; `None` when they were not. Total variance and eigenvalues
+    /// are those of the divided features.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scaled: Option<Scaled>,
-    /// Why so many components, where their number was chosen for the data. Not part of a model file: it is the same model when
-    /// the number is given.
+    /// Why so many components, where their number was chosen for the data. Not part of a model file: it is
+    /// the same model when the number is given.
     #[serde(skip)]
     pub choice: Option<String>,
     /// Why the fit ended.
     pub stop: Stop,
     /// Passes over the rows.
     pub passes: usize,
-    /// The objective after each iteration; empty for a closed form. Of the last component to join, where they join one by one.
+    /// The objective after each iteration; empty for a closed form. Of the last component to join, where they
+    /// join one by one.
     pub trace: Vec<f64>,
     /// Wall time. Not part of a model file: the same model must give the same bytes.
     #[serde(skip)]
@@ -102,14 +104,15 @@ pub enum Details {
 /// What a fit of factors adds to a report.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FactorReport {
-    /// The discrepancy log |C| + tr(S C⁻¹) − log |S| − p at the optimum, the same for covariances and correlations; `None` when
-    /// S is singular, where it is infinite, or was never formed.
+    /// The discrepancy log |C| + tr(S C⁻¹) − log |S| − p at the optimum, the same for covariances and
+    /// correlations; `None` when S is singular, where it is infinite, or was never formed.
     pub discrepancy: Option<f64>,
     /// Degrees of freedom, ((p − q)² − (p + q))/2; negative when the loadings are not determined.
     pub dof: i64,
     /// Total log-likelihood of features divided by their standard deviations: that of the correlation matrix.
     pub correlation_log_likelihood: f64,
-    /// Euclidean norm of the gradient of the discrepancy by log ψ, without the features that are held at the bound.
+    /// Euclidean norm of the gradient of the discrepancy by log ψ, without the features that are held at the
+    /// bound.
     pub gradient_norm: f64,
     /// Iterations of the start that won.
     pub iterations: usize,
@@ -123,7 +126,8 @@ pub struct FactorReport {
     pub heywood: Vec<usize>,
     /// Factors of no length: the data hold fewer than were asked for.
     pub unused: usize,
-    /// How well the model fits; `None` when no p × p matrix was formed, or the cells that are there do not tell one.
+    /// How well the model fits; `None` when no p × p matrix was formed, or the cells that are there do not
+    /// tell one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assessment: Option<Assessment>,
 }
@@ -167,14 +171,15 @@ pub struct Holes {
     pub observed: u64,
     /// Cells that are not.
     pub missing: u64,
-    /// Different patterns of holes among the rows; `None` when there are more than a million.
+    /// Different patterns of missing values among the rows; `None` when there are more than a million.
     pub patterns: Option<usize>,
     /// Rows without a single cell: they say nothing and count for nothing.
     pub empty_rows: u64,
-    /// Pairs of features that no row has both of, so that their covariance rests on the model alone; `None` when that was
-    /// not counted.
+    /// Pairs of features that no row has both of, so that their covariance rests on the model alone; `None`
+    /// when that was not counted.
     pub unseen_pairs: Option<usize>,
-    /// Batches that were each one step of online EM, so that the fit comes near the maximum but is not at it; `None` when the fit is exact.
+    /// Batches that were each one step of online EM, so that the fit comes near the maximum but is not at it;
+    /// `None` when the fit is exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub online_steps: Option<usize>,
 }
@@ -270,7 +275,8 @@ impl Report {
         }
     }
 
-    /// Number of rows that the weighted rows stand for: one of weight 2 is one written twice. Weights below 1 take none away.
+    /// Number of rows that the weighted rows stand for: one of weight 2 is one written twice. Weights below 1
+    /// take none away.
     pub fn counted_rows(&self) -> usize {
         counted_rows(self.rows, self.weight)
     }

@@ -9,14 +9,16 @@ use crate::error::{Error, Result};
 use crate::evidence::{Moments, Range, Survey, gather};
 use crate::model::{AnyModel, Model};
 
-/// What each feature is divided by before a fit. Answers of the model are in the units of the data all the same.
+/// What each feature is divided by before a fit. Answers of the model are in the units of the data all the
+/// same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
     /// Nothing.
     #[default]
     None,
-    /// Its standard deviation (divisor n): features count alike, and components are those of the correlations.
+    /// Its standard deviation (divisor n): features count alike, and components are those of the
+    /// correlations.
     Unit,
     /// The square root of its standard deviation: between the two \[BVW06\].
     Pareto,
@@ -133,8 +135,8 @@ impl Scaling {
         model.rescaled(&inverse)
     }
 
-    /// A fit of divided features in the units of the data. The density of x is that of x/d divided by Πd, for each cell
-    /// that was observed.
+    /// A fit of divided features in the units of the data. The density of x is that of x/d divided by Πd, for
+    /// each cell that was observed.
     pub(crate) fn undone(&self, fit: Fit<AnyModel>) -> Result<Fit<AnyModel>> {
         let Fit { model, mut report } = fit;
         let shift: f64 = self.factors.iter().zip(&self.weights).map(|(d, w)| w * d.ln()).sum();

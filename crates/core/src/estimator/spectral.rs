@@ -77,8 +77,8 @@ pub struct Spectral<M> {
     model: PhantomData<fn() -> M>,
 }
 
-/// To how many directions those of complete rows are completed by others of no variance, which some expect of PCA:
-/// n rows lie in a plane of n − 1 directions.
+/// To how many directions those of complete rows are completed by others of no variance, which some expect of
+/// PCA: n rows lie in a plane of n − 1 directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Completion {
     /// As many as there are rows or features, whichever are fewer, where the directions hold all variance.
@@ -106,16 +106,17 @@ impl<M> Spectral<M> {
         self
     }
 
-    /// Where a fit with holes starts, instead of the spectrum of the observed cells: a model of the same features and number
-    /// of components. Complete data need no start.
+    /// Where a fit with missing values starts, instead of the spectrum of the observed cells: a model of the
+    /// same features and number of components. Complete data need no start.
     pub fn start(mut self, model: LinearGaussian) -> Self {
         self.start = Some(model);
         self
     }
 
     run_options! {
-        /// When an iteration ends. Krylov: residual of each direction, relative to its eigenvalue (1e-12 by default). EM: nats
-        /// per row of log-likelihood that are left to gain, extrapolated (1e-8 by default).
+        /// When an iteration ends. Krylov: residual of each direction, relative to its eigenvalue (1e-12 by
+        /// default). EM: nats per row of log-likelihood that are left to gain, extrapolated (1e-8 by
+        /// default).
     }
 }
 
@@ -295,8 +296,8 @@ impl<M> Spectral<M> {
         Ok((plan, eigen::solve(moments, self.components, self.run.seed)?))
     }
 
-    /// Complete rows are solved in closed form; of rows with holes it shows where EM starts. Which it is shows when a pass meets the
-    /// first hole.
+    /// Complete rows are solved in closed form; of rows with missing values it shows where EM starts. Which
+    /// it is shows when a pass meets the first missing value.
     pub(super) fn look_at(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Looked> {
         self.components.check()?;
         control.check()?; // whole-matrix solvers do not ask again
@@ -307,7 +308,8 @@ impl<M> Spectral<M> {
         if let Some(n) = source.n_rows() {
             self.components.check_possible(n, p)?;
         }
-        // Tables of which only some cells were seen have holes: nothing to choose, and no p × p matrix that must fit.
+        // Tables of which only some cells were seen have missing values: nothing to choose, and no p × p
+        // matrix that must fit.
         let seen_in_part = self.solver == Solver::Auto && source.observed_only();
         let asked = if seen_in_part { Solver::Em } else { self.solver };
         let plan = choose(asked, &self.problem(source))?;
@@ -377,7 +379,8 @@ impl<M> Spectral<M> {
         }
     }
 
-    /// Features of very different scales, which passes cannot tell: the covariance can, where there is memory for it.
+    /// Features of very different scales, which passes cannot tell: the covariance can, where there is memory
+    /// for it.
     fn solve_scales(&self, lost: Error, source: &dyn RowSource, control: &Control<'_>) -> Result<Solved> {
         let plan = choose(Solver::Eigen, &self.problem(source))?;
         if plan.memory > self.run.bytes() {
@@ -389,7 +392,8 @@ impl<M> Spectral<M> {
         self.solve_moments(Plan { reason: reason.into(), ..plan }, moments, source, control)
     }
 
-    /// After one pass; a second one in double precision when products in single are too coarse for the noise that is there.
+    /// After one pass; a second one in double precision when products in single are too coarse for the noise
+    /// that is there.
     fn solve_moments(
         &self,
         plan: Plan,
@@ -415,7 +419,7 @@ impl<M> Spectral<M> {
 fn without_components<M: FromSpectrum>(fit: Fit<M>) -> Result<Fit<M>> {
     if fit.report.holes.is_some() {
         let (name, value) = ("the number of components", "0".into());
-        return Err(Error::Parameter { name, value, allowed: "at least 1 when rows have holes" });
+        return Err(Error::Parameter { name, value, allowed: "at least 1 when rows have missing values" });
     }
     let Some(spectrum) = fit.report.spectrum.as_ref().map(|spectrum| spectrum.leading(0)) else {
         return Ok(fit);
@@ -428,7 +432,7 @@ fn without_components<M: FromSpectrum>(fit: Fit<M>) -> Result<Fit<M>> {
 
 /// What a look at the rows gives.
 pub(super) enum Looked {
-    /// None has a hole, and this is their spectrum.
+    /// None has a missing value, and this is their spectrum.
     Complete(Solved),
     /// Where an iteration starts.
     Incomplete(Begin),

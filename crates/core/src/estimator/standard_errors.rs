@@ -5,7 +5,8 @@ use crate::assess::PpcaEstimate;
 use crate::error::{Error, Result};
 use crate::model::{LinearGaussian, Noise};
 
-/// A fit of PPCA as an estimate: standard errors and intervals of its mean, noise variance, eigenvalues and loadings.
+/// A fit of PPCA as an estimate: standard errors and intervals of its mean, noise variance, eigenvalues and
+/// loadings.
 ///
 /// They follow from the model and the number of rows alone, so that models from files have them as well.
 /// With weights the number of rows is their [`counted_weight`](crate::data::counted_weight): the total
@@ -24,14 +25,14 @@ use crate::model::{LinearGaussian, Noise};
 /// ```
 ///
 /// # Errors
-/// For a fit with holes, whose information depends on which cells are missing; for given numbers; for noise that differs between
-/// features; and for too few rows ([`PpcaEstimate::new`]).
+/// For a fit with missing values, whose information depends on which cells are missing; for given numbers;
+/// for noise that differs between features; and for too few rows ([`PpcaEstimate::new`]).
 pub fn ppca_estimate<'a>(model: &'a LinearGaussian, report: &Report) -> Result<PpcaEstimate<'a>> {
     let Noise::Isotropic(noise) = *model.noise() else {
         return Err(none_for("a noise variance for each feature"));
     };
     if report.holes.is_some() {
-        return Err(none_for("a fit with holes"));
+        return Err(none_for("a fit with missing values"));
     }
     if report.plan.solver == Solver::Given {
         return Err(none_for("a model of given numbers"));

@@ -17,8 +17,8 @@ pub enum Array {
 /// Arrays by name.
 pub type Arrays = BTreeMap<&'static str, Array>;
 
-/// Where the arrays of a model are read from. Each is checked against the shape that the model needs before anything
-/// uses it.
+/// Where the arrays of a model are read from. Each is checked against the shape that the model needs before
+/// anything uses it.
 pub trait StoredArrays {
     /// Whether there is an array of this name.
     fn has(&self, name: &str) -> bool;
@@ -35,8 +35,8 @@ pub trait StoredArrays {
     /// As [`vector`](Self::vector).
     fn vector_with_limits(&self, name: &str, length: Option<usize>) -> Result<Vec<f64>>;
 
-    /// A matrix of finite numbers, with these sides where they are known. One must be, and not 0: the cells that are
-    /// there limit the other.
+    /// A matrix of finite numbers, with these sides where they are known. One must be, and not 0: the cells
+    /// that are there limit the other.
     ///
     /// # Errors
     /// As [`vector`](Self::vector).

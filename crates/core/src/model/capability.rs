@@ -35,8 +35,8 @@ pub trait Model: Any + Debug + Send + Sync {
     /// The arrays that stand in its file; the `read` of its kind makes the model from them again.
     fn arrays(&self) -> Arrays;
 
-    /// The same model of features that are `scale` times as large (p numbers above 0): the way back from a fit to
-    /// features that were divided by `scale`.
+    /// The same model of features that are `scale` times as large (p numbers above 0): the way back from a
+    /// fit to features that were divided by `scale`.
     ///
     /// # Errors
     /// When a number overflows.

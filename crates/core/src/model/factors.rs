@@ -35,17 +35,19 @@ const LARGEST: f64 = 1e6;
 /// How factor scores are estimated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Scores {
-    /// The posterior mean E\[f | x\], of least mean squared error; also known as Thomson's or regression scores.
+    /// The posterior mean E\[f | x\], of least mean squared error; also known as Thomson's or regression
+    /// scores.
     #[default]
     Regression,
-    /// Weighted least squares $(\Lambda^\top \Psi^{-1} \Lambda)^{-1} \Lambda^\top \Psi^{-1} (x - \mu)$, unbiased given f.
+    /// Weighted least squares $(\Lambda^\top \Psi^{-1} \Lambda)^{-1} \Lambda^\top \Psi^{-1} (x - \mu)$,
+    /// unbiased given f.
     Bartlett,
 }
 
 /// A linear-Gaussian model read through factors f = Tᵀz, with correlation Φ = TᵀT and loadings Λ = W T⁻ᵀ.
 ///
-/// The turn T (q × q) has columns of length 1; orthogonal or oblique, it never changes the density: ΛΦΛᵀ = WWᵀ. Loadings of PPCA
-/// can be read in the same way.
+/// The turn T (q × q) has columns of length 1; orthogonal or oblique, it never changes the density: ΛΦΛᵀ =
+/// WWᵀ. Loadings of PPCA can be read in the same way.
 ///
 /// ```
 /// use covary::linalg::Mat;
@@ -98,7 +100,8 @@ impl Factors {
         Self { turned: None, ..self }
     }
 
-    /// A model of given numbers: pattern Λ (p × q) and correlation Φ (q × q) of the factors, from which W = ΛTᵀ with Φ = TᵀT.
+    /// A model of given numbers: pattern Λ (p × q) and correlation Φ (q × q) of the factors, from which W =
+    /// ΛTᵀ with Φ = TᵀT.
     ///
     /// # Errors
     /// When shapes disagree, numbers are not finite, or Φ is not a correlation matrix of independent factors.
@@ -187,8 +190,8 @@ impl Factors {
         self.standardised(self.structure().as_ref())
     }
 
-    /// What each factor explains of features of unit variance (q): Σⱼ Λⱼₖ(ΛΦ)ⱼₖ of the standardised loadings, which adds up
-    /// to the sum of the communalities.
+    /// What each factor explains of features of unit variance (q): Σⱼ Λⱼₖ(ΛΦ)ⱼₖ of the standardised loadings,
+    /// which adds up to the sum of the communalities.
     pub fn factor_variances(&self) -> Vec<f64> {
         let (pattern, structure) = (self.standardised_pattern(), self.standardised_structure());
         let columns = pattern.col_iter().zip(structure.col_iter());
@@ -219,8 +222,8 @@ impl Factors {
 
     /// Scores of each row (n × q).
     ///
-    /// Holes are integrated out. A row whose cells do not determine all factors (fewer than q, or cells that say nothing
-    /// of some factor) has no Bartlett scores: NaN.
+    /// Missing values are integrated out. A row whose cells do not determine all factors (fewer than q, or
+    /// cells that say nothing of some factor) has no Bartlett scores: NaN.
     ///
     /// # Errors
     /// When the rows have another number of features or an infinite cell.
@@ -256,7 +259,8 @@ impl Factors {
         self.gaussian.loadings().row_iter().map(|w| w.squared_norm_l2()).collect()
     }
 
-    /// Loadings of some kind (p × q) on the scale of correlations; those of a feature without variance are 0 and stay so.
+    /// Loadings of some kind (p × q) on the scale of correlations; those of a feature without variance are 0
+    /// and stay so.
     pub(crate) fn standardised(&self, loadings: MatRef<'_, f64>) -> Mat<f64> {
         let deviation = |v: f64| if v > 0.0 { v.sqrt() } else { 1.0 };
         let deviations: Vec<f64> = self.feature_variances().into_iter().map(deviation).collect();

@@ -49,11 +49,13 @@ pub struct Uncertainty {
     pub mean: Vec<f64>,
 }
 
-/// A linear-Gaussian model whose columns of W have a precision α each, with the uncertainty of W and μ in its density.
+/// A linear-Gaussian model whose columns of W have a precision α each, with the uncertainty of W and μ in its
+/// density.
 ///
-/// With $w_j \sim N(\bar w_j, S_j)$ and $\mu_j \sim N(\bar\mu_j, s_j)$ a new row has mean $\bar\mu$ and covariance
-/// $\bar W \bar W^\top + \operatorname{diag}(\sigma^2 + \operatorname{tr} S_j + s_j)$; the normal density of that mean and covariance
-/// answers every question, so deviations of imputed cells, log densities, T² and p-values include what is not known.
+/// With $w_j \sim N(\bar w_j, S_j)$ and $\mu_j \sim N(\bar\mu_j, s_j)$ a new row has mean $\bar\mu$ and
+/// covariance $\bar W \bar W^\top + \operatorname{diag}(\sigma^2 + \operatorname{tr} S_j + s_j)$; the normal
+/// density of that mean and covariance answers every question, so deviations of imputed cells, log densities,
+/// T² and p-values include what is not known.
 #[derive(Debug, Clone)]
 pub struct Predictive {
     gaussian: LinearGaussian,
@@ -63,8 +65,8 @@ pub struct Predictive {
 }
 
 impl Predictive {
-    /// Of the means of μ (p) and W (p × q), the noise variance σ² and the precision α of each column (q); without uncertainty, W and μ are
-    /// points.
+    /// Of the means of μ (p) and W (p × q), the noise variance σ² and the precision α of each column (q);
+    /// without uncertainty, W and μ are points.
     ///
     /// # Errors
     /// When shapes disagree, or a number is not finite or negative.
@@ -150,7 +152,8 @@ impl Predictive {
         self.gaussian.n_latent()
     }
 
-    /// Variance of the noise of a cell when W and μ are known: 1/E\[τ\]; one for all features, unless they were scaled.
+    /// Variance of the noise of a cell when W and μ are known: 1/E\[τ\]; one for all features, unless they
+    /// were scaled.
     pub fn noise(&self) -> &Noise {
         &self.noise
     }

@@ -41,8 +41,8 @@ fn read(file: &dyn StoredArrays) -> Result<PrincipalComponents> {
 
 /// Directions of largest variance, the variance along each (divisor n) and the noise variance of the rest.
 ///
-/// The same numbers as PPCA read in another way: [`gaussian`](Self::gaussian) gives the density, and the projection is
-/// the limit of its posterior mean as the noise goes to 0.
+/// The same numbers as PPCA read in another way: [`gaussian`](Self::gaussian) gives the density, and the
+/// projection is the limit of its posterior mean as the noise goes to 0.
 #[derive(Debug, Clone)]
 pub struct PrincipalComponents {
     mean: Vec<f64>,
@@ -55,7 +55,8 @@ pub struct PrincipalComponents {
 }
 
 impl PrincipalComponents {
-    /// From given numbers: mean (p), orthonormal directions (p × q), the variance along each (q) and that of the rest.
+    /// From given numbers: mean (p), orthonormal directions (p × q), the variance along each (q) and that of
+    /// the rest.
     ///
     /// # Errors
     /// When shapes disagree, the directions are not orthonormal or a variance is negative.
@@ -88,8 +89,8 @@ impl PrincipalComponents {
         Ok(Self { mean, components, variances, noise_variance, scale: None, whiten: false, gaussian })
     }
 
-    /// The same directions of features that were divided by `scale` (p numbers above 0) before: mean and answers are in
-    /// the units of the data, directions and variances in those of the divided features.
+    /// The same directions of features that were divided by `scale` (p numbers above 0) before: mean and
+    /// answers are in the units of the data, directions and variances in those of the divided features.
     ///
     /// # Errors
     /// When there is not one number for each feature, or one is not positive.
@@ -160,8 +161,8 @@ impl PrincipalComponents {
         self.variances.len()
     }
 
-    /// The same directions with variances, that of the rest too, of divisor n − 1 instead of n: unbiased where rows are a
-    /// sample. `weight` is n, the total weight of the rows.
+    /// The same directions with variances, that of the rest too, of divisor n − 1 instead of n: unbiased
+    /// where rows are a sample. `weight` is n, the total weight of the rows.
     ///
     /// # Errors
     /// When n is not above 1.
@@ -176,8 +177,8 @@ impl PrincipalComponents {
         self.with(self.components.clone(), variances, self.noise_variance * factor)
     }
 
-    /// With directions of no variance added until there are q, orthogonal to the others: n rows lie in a plane of n − 1
-    /// directions, yet some expect n of them.
+    /// With directions of no variance added until there are q, orthogonal to the others: n rows lie in a
+    /// plane of n − 1 directions, yet some expect n of them.
     ///
     /// # Errors
     /// When q is above the number of features, or there is variance that the directions leave out.
@@ -201,12 +202,13 @@ impl PrincipalComponents {
         self.with(components, variances, self.noise_variance)
     }
 
-    /// The density that goes with it: PPCA with $W = U(\Lambda - \sigma^2 I)^{1/2}$, in the units of the data.
+    /// The density that goes with it: PPCA with $W = U(\Lambda - \sigma^2 I)^{1/2}$, in the units of the
+    /// data.
     pub fn gaussian(&self) -> &LinearGaussian {
         &self.gaussian
     }
 
-    /// Scores Uᵀ(x − μ) of each row (n × q); of a row with holes the least-squares ones.
+    /// Scores Uᵀ(x − μ) of each row (n × q); of a row with missing values the least-squares ones.
     ///
     /// # Errors
     /// When the rows have another number of features or an infinite cell.
@@ -232,8 +234,8 @@ impl PrincipalComponents {
         Ok(self.in_units_of_data(nearest))
     }
 
-    /// Scores divided by their deviation, $\Lambda^{-1/2} U^\top (x - \mu)$ (n × q): uncorrelated and of unit variance
-    /// (PRML 12.1.3). A direction without variance gives 0.
+    /// Scores divided by their deviation, $\Lambda^{-1/2} U^\top (x - \mu)$ (n × q): uncorrelated and of unit
+    /// variance (PRML 12.1.3). A direction without variance gives 0.
     ///
     /// # Errors
     /// When the rows have another number of features or an infinite cell.

@@ -1,4 +1,5 @@
-//! The container of all files: named arrays of doubles and one JSON text, version checked first, every byte checksummed.
+//! The container of all files: named arrays of doubles and one JSON text, version checked first, every byte
+//! checksummed.
 
 use std::collections::{BTreeMap, HashMap};
 

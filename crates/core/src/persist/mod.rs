@@ -1,7 +1,8 @@
-//! Models and evidence as bytes: a safetensors container that two languages can read, versioned and checksummed.
+//! Models and evidence as bytes: a safetensors container that two languages can read, versioned and
+//! checksummed.
 //!
-//! The layout is written down in `docs/model-file.md`. Bytes only: writing files whole or not at all is the business
-//! of `covary-io`.
+//! The layout is written down in `docs/model-file.md`. Bytes only: writing files whole or not at all is the
+//! business of `covary-io`.
 
 mod check;
 mod container;

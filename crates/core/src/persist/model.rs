@@ -24,8 +24,8 @@ pub struct SavedModel {
     pub model: AnyModel,
     /// Names of the features, p.
     pub features: Vec<String>,
-    /// Eigenvalues of the data's covariance that the fit computed (divisor n): at least q, or none of a model without
-    /// loadings.
+    /// Eigenvalues of the data's covariance that the fit computed (divisor n): at least q, or none of a model
+    /// without loadings.
     pub eigenvalues: Vec<f64>,
     /// How it was found.
     pub report: Report,
@@ -140,7 +140,8 @@ impl SavedModel {
         Ok(saved)
     }
 
-    /// The same with coordinates of classical PCA scaled to unit variance, or not; other models stay as they are.
+    /// The same with coordinates of classical PCA scaled to unit variance, or not; other models stay as they
+    /// are.
     pub fn whitened(self, whiten: bool) -> Self {
         match self.principal_components() {
             Some(m) if m.is_whitened() != whiten => {
@@ -150,7 +151,8 @@ impl SavedModel {
         }
     }
 
-    /// Directions of the components (p × q), of the features as they were divided before the fit if they were.
+    /// Directions of the components (p × q), of the features as they were divided before the fit if they
+    /// were.
     ///
     /// # Errors
     /// When the model has none, or a decomposition does not converge.

@@ -22,8 +22,8 @@ pub(super) fn ppca(components: Components, keywords: &mut Keywords<'_>) -> PyRes
     Ok(Arc::new(family))
 }
 
-/// `complete`: directions of no variance are added to those of complete rows until there are so many, or (True) as many
-/// as there are rows or features.
+/// `complete`: directions of no variance are added to those of complete rows until there are so many, or
+/// (True) as many as there are rows or features.
 pub(super) fn pca(components: Components, keywords: &mut Keywords<'_>) -> PyResult<Arc<dyn Family>> {
     #[derive(FromPyObject)]
     enum Complete {
@@ -63,8 +63,8 @@ pub(super) fn standard_errors<'py>(
     Ok(Some(dict.into_any()))
 }
 
-/// Intervals of a fit of PPCA, lower ends first: mean (2, p), noise_variance (2,), explained_variance (2, q), loadings
-/// (2, p, q).
+/// Intervals of a fit of PPCA, lower ends first: mean (2, p), noise_variance (2,), explained_variance (2, q),
+/// loadings (2, p, q).
 pub(crate) fn intervals<'py>(
     py: Python<'py>,
     model: &Model,

@@ -21,7 +21,8 @@ pub(super) fn bpca(components: Components, keywords: &mut Keywords<'_>) -> PyRes
     Ok(Arc::new(family.method(keywords.word("method")?.unwrap_or_default())))
 }
 
-/// Precisions (q,) and, where W and μ have a distribution, standard deviations: loadings_std (p, q), mean_std (p,).
+/// Precisions (q,) and, where W and μ have a distribution, standard deviations: loadings_std (p, q), mean_std
+/// (p,).
 pub(super) fn tables<'py>(py: Python<'py>, model: &Model) -> PyResult<Option<Bound<'py, PyDict>>> {
     let Some(model) = model.of_kind::<Predictive>() else { return Ok(None) };
     caught(|| {
@@ -35,7 +36,8 @@ pub(super) fn tables<'py>(py: Python<'py>, model: &Model) -> PyResult<Option<Bou
     })
 }
 
-/// A model of given numbers: mean (p,), loadings (p, q), σ² and, when W and μ have a distribution, the deviations of both.
+/// A model of given numbers: mean (p,), loadings (p, q), σ² and, when W and μ have a distribution, the
+/// deviations of both.
 #[allow(clippy::type_complexity, reason = "a pair of arrays")]
 pub(crate) fn given(
     py: Python<'_>,

@@ -1,4 +1,5 @@
-//! From keywords to a family of models, and what a kind has to say besides: one line in each table for each kind.
+//! From keywords to a family of models, and what a kind has to say besides: one line in each table for each
+//! kind.
 
 mod axes;
 mod bayes;

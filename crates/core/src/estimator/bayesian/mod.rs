@@ -27,10 +27,11 @@ use crate::spectrum::Spectrum;
 use stages::{Given, Stages};
 use stand_in::StandIn;
 
-/// Where all components are allowed, an iteration starts with this many times those that the available cases seem to support, and a few more.
+/// Where all components are allowed, an iteration starts with this many times those that the available cases
+/// seem to support, and a few more.
 const PROMISING: (usize, usize) = (2, 2);
-/// Nats per row that are left to gain, and the steps that this may take, where steps are over few rows or rows in memory: as good as a closed
-/// form.
+/// Nats per row that are left to gain, and the steps that this may take, where steps are over few rows or
+/// rows in memory: as good as a closed form.
 const TO_THE_END: (f64, usize) = (1e-22, 10_000);
 
 /// Features of which all directions are worth finding, so that a few rows can stand for many.
@@ -78,12 +79,14 @@ pub struct BayesReport {
     pub allowed: usize,
 }
 
-/// Bayesian PCA \[B99a, B99b\]: PPCA with a precision for each column of W, found from the data, so that surplus columns vanish.
+/// Bayesian PCA \[B99a, B99b\]: PPCA with a precision for each column of W, found from the data, so that
+/// surplus columns vanish.
 ///
-/// Of complete rows the spectrum tells in closed form which components the data support; with W averaged over, what the means of the
-/// features have in common is then found from the moments. Rows with holes take passes, where the weakest component is dropped when the
-/// bound is higher without it (that all are allowed means there: as many as the available cases promise, and a margin). The model's
-/// density includes how well W and μ are known.
+/// Of complete rows the spectrum tells in closed form which components the data support; with W averaged
+/// over, what the means of the features have in common is then found from the moments. Rows with missing
+/// values take passes, where the weakest component is dropped when the bound is higher without it (that all
+/// are allowed means there: as many as the available cases promise, and a margin). The model's density
+/// includes how well W and μ are known.
 ///
 /// ```
 /// use covary::data::Rows;
@@ -105,13 +108,14 @@ pub struct BayesianPca {
 }
 
 impl BayesianPca {
-    /// With at most so many components (`5`), so many as explain a share of the variance (`0.9`), or all that the data allow
-    /// ([`Components::All`]).
+    /// With at most so many components (`5`), so many as explain a share of the variance (`0.9`), or all that
+    /// the data allow ([`Components::All`]).
     pub fn new(components: impl Into<Components>) -> Self {
         Self::of(Ppca::new(components))
     }
 
-    /// With the options of a fit by maximum likelihood: solver, memory, tolerance, limits, seed, start and threads mean the same here.
+    /// With the options of a fit by maximum likelihood: solver, memory, tolerance, limits, seed, start and
+    /// threads mean the same here.
     pub fn of(options: Ppca) -> Self {
         Self { options, method: BayesMethod::default() }
     }
@@ -202,8 +206,8 @@ impl BayesianPca {
         Fit { model, report }
     }
 
-    /// From the spectrum of complete rows; a distribution of W also from what the spectrum is of. Features that add no
-    /// direction have no say in the number of components.
+    /// From the spectrum of complete rows; a distribution of W also from what the spectrum is of. Features
+    /// that add no direction have no say in the number of components.
     fn complete(
         &self,
         mut solved: Solved,
@@ -321,8 +325,8 @@ impl BayesianPca {
         Ok(self.fit_of(found, plan, spectrum, Some(Journey { stop, ..journey })))
     }
 
-    /// In passes over rows with missing values. Features that add no direction have no say in the number of components: a fit
-    /// of the others tells it.
+    /// In passes over rows with missing values. Features that add no direction have no say in the number of
+    /// components: a fit of the others tells it.
     fn incomplete(
         &self,
         mut begin: Begin,
@@ -392,8 +396,9 @@ impl BayesianPca {
         Ok(Fit { model, report: Report { holes: Some(holes).filter(|h| h.missing > 0), ..report } })
     }
 
-    /// The leading components of the start, when there is no limit on their number: as many as would be worth it if the available cases were
-    /// complete rows, and more. Starting with all would cost p² numbers for each feature.
+    /// The leading components of the start, when there is no limit on their number: as many as would be worth
+    /// it if the available cases were complete rows, and more. Starting with all would cost p² numbers for
+    /// each feature.
     fn promising(&self, start: &LatentParameters, (rows, n): (usize, f64)) -> LatentParameters {
         let (p, q) = (start.n_features(), start.n_latent());
         if self.options.components != Components::All || self.options.start.is_some() || n <= 1.0 {
@@ -493,7 +498,8 @@ fn supported_start(spectrum: &Spectrum, found: &Supported) -> LatentParameters {
         .with_spread(Some(independent(&variances, p)))
 }
 
-/// The covariance of (w, μ) of each of p features when its entries have these variances and say nothing about each other, packed.
+/// The covariance of (w, μ) of each of p features when its entries have these variances and say nothing about
+/// each other, packed.
 fn independent(variances: &[f64], p: usize) -> Mat<f64> {
     let mut spread = Mat::zeros(packed_len(variances.len()), p);
     for (k, variance) in variances.iter().enumerate() {
@@ -502,7 +508,8 @@ fn independent(variances: &[f64], p: usize) -> Mat<f64> {
     spread
 }
 
-/// The model with its longest component first, its log density, NaN when a caller stopped before it was known, and the way with it.
+/// The model with its longest component first, its log density, NaN when a caller stopped before it was
+/// known, and the way with it.
 fn conclude(
     found: &em::Optimum,
     mut journey: Journey,

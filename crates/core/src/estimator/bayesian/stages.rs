@@ -47,11 +47,12 @@ pub(super) struct Stages<'a> {
 }
 
 impl Stages<'_> {
-    /// To the optimum near the start, then without the weakest component as long as that is better. `seen` is the weight of the rows and
-    /// the share of their cells that is there.
+    /// To the optimum near the start, then without the weakest component as long as that is better. `seen` is
+    /// the weight of the rows and the share of their cells that is there.
     ///
-    /// A column that is driven out ends a stage; the next goes on without it. One that is not may still cost more than it gives, because
-    /// the bound has a maximum with it and another without: where its gain is in doubt both are compared.
+    /// A column that is driven out ends a stage; the next goes on without it. One that is not may still cost
+    /// more than it gives, because the bound has a maximum with it and another without: where its gain is in
+    /// doubt both are compared.
     pub(super) fn climb(
         &mut self,
         start: LatentParameters,
@@ -93,8 +94,8 @@ impl Stages<'_> {
     }
 }
 
-/// The components without the weakest, when it is in doubt whether that one pays: what the rows gain by it, were they complete but as
-/// much fewer as cells are missing, against what its parameters cost.
+/// The components without the weakest, when it is in doubt whether that one pays: what the rows gain by it,
+/// were they complete but as much fewer as cells are missing, against what its parameters cost.
 fn without_doubtful(parameters: &LatentParameters, (weight, share): (f64, f64)) -> Option<LatentParameters> {
     let lengths = Prior::lengths(parameters);
     let weakest = (0..lengths.len()).min_by(|a, b| lengths[*a].total_cmp(&lengths[*b]))?;

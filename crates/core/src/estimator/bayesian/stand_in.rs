@@ -1,4 +1,5 @@
-//! A few rows that stand for many: they have the same weight, mean and covariance, and so say the same about every normal model.
+//! A few rows that stand for many: they have the same weight, mean and covariance, and so say the same about
+//! every normal model.
 
 use crate::algorithm::resolution::whole;
 use crate::data::{Block, Cells, Table};
@@ -16,7 +17,8 @@ pub(super) struct StandIn {
 }
 
 impl StandIn {
-    /// Whether rows around these means are as exact as the moments: beside means of more deviations their cells are rounded.
+    /// Whether rows around these means are as exact as the moments: beside means of more deviations their
+    /// cells are rounded.
     pub(super) fn fits(moments: &Moments) -> bool {
         let deviation = |j: usize| (moments.scatter_lower()[(j, j)] / moments.weight()).sqrt();
         let near = |(j, mean): (usize, &f64)| deviation(j) == 0.0 || mean.abs() <= FAR * deviation(j);

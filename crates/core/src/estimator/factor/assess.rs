@@ -18,16 +18,17 @@ const SATURATED_FEATURES: usize = 60;
 pub(super) enum Yardstick {
     /// The correlations of complete rows (p × p).
     Correlations(Mat<f64>),
-    /// Correlations and log-likelihood of the best of all covariances for rows with holes.
+    /// Correlations and log-likelihood of the best of all covariances for rows with missing values.
     Saturated(Mat<f64>, f64),
     /// No p × p matrix was formed, or the cells do not tell one.
     Nothing,
 }
 
 impl FactorAnalysis {
-    /// The best of all covariances: PPCA with p − 1 components, since any covariance is W Wᵀ + σ² I with σ² its
-    /// smallest eigenvalue. It is looked for on features divided by their deviations, so that units do not matter:
-    /// ℓ of the data is ℓ of those minus Σⱼ wⱼ ln dⱼ, with wⱼ the weight of the observed cells of feature j.
+    /// The best of all covariances: PPCA with p − 1 components, since any covariance is W Wᵀ + σ² I with σ²
+    /// its smallest eigenvalue. It is looked for on features divided by their deviations, so that units do
+    /// not matter: ℓ of the data is ℓ of those minus Σⱼ wⱼ ln dⱼ, with wⱼ the weight of the observed cells of
+    /// feature j.
     pub(super) fn saturated(
         &self,
         census: &Census,

@@ -1,4 +1,5 @@
-//! Factor analysis of rows with holes: maximum likelihood of the observed cells, from the optimum of the available cases.
+//! Factor analysis of rows with missing values: maximum likelihood of the observed cells, from the optimum of
+//! the available cases.
 
 use super::finish::Solved;
 use super::plan::{FactorProblem, choose_factor};
@@ -14,14 +15,15 @@ use crate::evidence::{AvailableCases, Census, Margins};
 use crate::expectation::LatentParameters;
 use crate::linalg::{Mat, MatRef, product, standard_signs, symmetric_eigen};
 
-/// Starts of the search on the available cases, when their number is not given: it costs no pass over the rows.
+/// Starts of the search on the available cases, when their number is not given: it costs no pass over the
+/// rows.
 const STARTS: usize = 5;
 /// Different optima of the available cases that the iteration is tried from.
 const MOST_CLIMBS: usize = 3;
 /// Pairs with few rows in common can have a correlation of 1 or more, which no model has.
 const MOST_CORRELATION: f64 = 0.98;
-/// Uniqueness at which features start that the available cases put at the bound: the observed cells may not, and the likelihood is flat
-/// there.
+/// Uniqueness at which features start that the available cases put at the bound: the observed cells may not,
+/// and the likelihood is flat there.
 const LEAST_UNIQUENESS: f64 = 0.1;
 /// A uniqueness this close to its bound, relative, lies on it.
 const AT_BOUND: f64 = 1e-9;
@@ -63,7 +65,8 @@ impl FactorAnalysis {
         self.climb(seen, Starts { starts, lower, passes: 1 }, source, control)
     }
 
-    /// Too many features for all pairs: from the leading directions of rows whose holes are filled with the mean.
+    /// Too many features for all pairs: from the leading directions of rows whose missing values are filled
+    /// with the mean.
     pub(super) fn solve_filled(
         &self,
         census: Census,
@@ -86,7 +89,8 @@ impl FactorAnalysis {
         self.climb(seen, Starts { starts: vec![start], lower, passes: passes + 1 }, source, control)
     }
 
-    /// Different optima for the correlations of the available cases, the best first, and the least uniqueness.
+    /// Different optima for the correlations of the available cases, the best first, and the least
+    /// uniqueness.
     fn optima(&self, r: MatRef<'_, f64>, control: &Control<'_>) -> Result<(Vec<FoundFactors>, f64)> {
         let request = FactorProblem::of_moments(r.nrows(), self.factors());
         let solver = choose_factor(FactorSolver::Auto, &request)?.plan.solver;

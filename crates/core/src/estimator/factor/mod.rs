@@ -40,7 +40,8 @@ pub enum FactorSolver {
     Auto,
     /// Newton's method on log ψ with whole decompositions of the p × p correlations: a few hundred features.
     Newton,
-    /// Leading eigenvectors by block Krylov and limited-memory BFGS on log ψ: many features; no p × p matrix where there are rows.
+    /// Leading eigenvectors by block Krylov and limited-memory BFGS on log ψ: many features; no p × p matrix
+    /// where there are rows.
     Krylov,
     /// Expectation and maximisation on the p × p covariance: simple and slow.
     Em,
@@ -48,10 +49,11 @@ pub enum FactorSolver {
 
 /// Factor analysis by maximum likelihood: x = W z + μ + ε with a noise variance ψ for each feature.
 ///
-/// Minimises the discrepancy $F = \ln|C| + \operatorname{tr}(SC^{-1}) - \ln|S| - p$ of $C = WW^\top + \Psi$ and the covariance S of the data
-/// (divisor n) over log ψ, the loadings being known in closed form for given noise \[J67\]. The scale of features does not matter:
-/// a fit to correlations is the same fit. Rows with holes are fitted by maximum likelihood of their observed cells, known as FIML, starting
-/// from the optimum for the correlations of the available cases.
+/// Minimises the discrepancy $F = \ln|C| + \operatorname{tr}(SC^{-1}) - \ln|S| - p$ of $C = WW^\top + \Psi$
+/// and the covariance S of the data (divisor n) over log ψ, the loadings being known in closed form for given
+/// noise \[J67\]. The scale of features does not matter: a fit to correlations is the same fit. Rows with
+/// missing values are fitted by maximum likelihood of their observed cells, known as FIML, starting from the
+/// optimum for the correlations of the available cases.
 ///
 /// ```
 /// use covary::FactorAnalysis;
@@ -78,7 +80,8 @@ pub struct FactorAnalysis {
 }
 
 impl FactorAnalysis {
-    /// So many factors. No share of the variance says how many there are, because factors explain covariances.
+    /// So many factors. No share of the variance says how many there are, because factors explain
+    /// covariances.
     pub fn new(factors: impl Into<Components>) -> Self {
         Self {
             components: factors.into(),
@@ -97,8 +100,8 @@ impl FactorAnalysis {
         self
     }
 
-    /// How the factors are turned; not at all by default. The loadings on the scale of correlations are turned, so that the unit of
-    /// a feature does not matter.
+    /// How the factors are turned; not at all by default. The loadings on the scale of correlations are
+    /// turned, so that the unit of a feature does not matter.
     pub fn rotation(mut self, rotate: Rotate) -> Self {
         self.rotation = Some(rotate);
         self
@@ -106,33 +109,35 @@ impl FactorAnalysis {
 
     /// Least uniqueness ψ/variance of a feature.
     ///
-    /// By default 0.005, as R's factanal has it. At a maximum of the likelihood of regular data no more than q uniquenesses can vanish,
-    /// so where more than q features end at the bound, it is the data that have less noise: it is then lowered, a hundredfold at a time.
+    /// By default 0.005, as R's factanal has it. At a maximum of the likelihood of regular data no more than
+    /// q uniquenesses can vanish, so where more than q features end at the bound, it is the data that have
+    /// less noise: it is then lowered, a hundredfold at a time.
     pub fn lower(mut self, lower: f64) -> Self {
         self.lower = Some(lower);
         self
     }
 
-    /// Number of starts, of which the best is kept. By default one, and five where it ends at a bound or does not converge, except
-    /// in passes over the rows. With holes they are starts of the search on the available cases (five by default), and up to three
-    /// different optima of that are gone on from.
+    /// Number of starts, of which the best is kept. By default one, and five where it ends at a bound or does
+    /// not converge, except in passes over the rows. With missing values they are starts of the search on the
+    /// available cases (five by default), and up to three different optima of that are gone on from.
     pub fn starts(mut self, starts: usize) -> Self {
         self.starts = Some(starts);
         self
     }
 
-    /// Whether any number of factors from none to p is fitted; by default, none and more than leave degrees of freedom are refused.
+    /// Whether any number of factors from none to p is fitted; by default, none and more than leave degrees
+    /// of freedom are refused.
     ///
-    /// Of too many there are more numbers than covariances to tell them from: the covariance of the model is a good one, but the loadings are some of
-    /// many that give it.
+    /// Of too many there are more numbers than covariances to tell them from: the covariance of the model is
+    /// a good one, but the loadings are some of many that give it.
     pub fn undetermined(mut self, allowed: bool) -> Self {
         self.undetermined = allowed;
         self
     }
 
     run_options! {
-        /// When the fit ends; 1e-8 by default. Complete rows: norm of the gradient by log ψ. Rows with missing values: nats per
-        /// row of log-likelihood that are left to gain, extrapolated.
+        /// When the fit ends; 1e-8 by default. Complete rows: norm of the gradient by log ψ. Rows with
+        /// missing values: nats per row of log-likelihood that are left to gain, extrapolated.
     }
 
     /// Fits the rows.
@@ -153,8 +158,8 @@ impl FactorAnalysis {
         with_threads(self.run.threads, || self.fit_source(source, control))
     }
 
-    /// Fits moments: no rows are needed. They may come from rows, from parts merged, or from a covariance or correlation matrix
-    /// ([`Moments::from_covariance`]).
+    /// Fits moments: no rows are needed. They may come from rows, from parts merged, or from a covariance or
+    /// correlation matrix ([`Moments::from_covariance`]).
     ///
     /// # Errors
     /// As [`fit`](Self::fit).
@@ -283,7 +288,8 @@ impl Family for FactorAnalysis {
     }
 }
 
-/// The most factors of p features that leave degrees of freedom: the largest q with ((p − q)² − (p + q))/2 ≥ 0.
+/// The most factors of p features that leave degrees of freedom: the largest q with ((p − q)² − (p + q))/2 ≥
+/// 0.
 pub fn most_factors(p: usize) -> usize {
     (0..p).take_while(|q| (p - q).pow(2) >= p + q).last().unwrap_or(0)
 }

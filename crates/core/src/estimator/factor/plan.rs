@@ -84,7 +84,8 @@ pub(super) fn choose_factor(asked: FactorSolver, request: &FactorProblem) -> Res
             Solver::Krylov,
             true,
             format!(
-                "{rows} rows of {p} features: products with the rows are cheaper than the {p} × {p} covariance"
+                "{rows} rows of {p} features: products with the rows are cheaper than the {p} × {p} \
+                 covariance"
             ),
         ),
         FactorSolver::Auto => choice(

@@ -20,7 +20,7 @@ const DOUBTFUL_STARTS: usize = 5;
 const SAME: f64 = 1e-12;
 
 impl FactorAnalysis {
-    /// From moments where they fit, else in passes; whether there are holes shows in the first pass.
+    /// From moments where they fit, else in passes; whether there are missing values shows in the first pass.
     pub(super) fn solve_any(
         &self,
         choice: FactorChoice,
@@ -34,7 +34,7 @@ impl FactorAnalysis {
         let p = source.n_features();
         match gather(source, || Pairwise::empty(p), control)?.finish()? {
             Found::Complete(moments) => self.solve_gathered(plan, &moments, source, control),
-            // A list of observed cells may turn out to have no holes.
+            // A list of observed cells may turn out to have no missing values.
             Found::Incomplete(cases) if cases.census.missing() == 0 => {
                 let moments = gather(source, || Moments::empty_fast(p), control)?;
                 Ok(Solved { passes: 2, ..self.solve_moments(plan, &moments, control)? })

@@ -7,7 +7,8 @@ use crate::estimator::{Report, RotationReport};
 use crate::model::{Factors, Noise};
 use crate::rotate::Method;
 
-/// Standard errors of loadings, factor correlations and noise variances of a fit, from the expected information of complete rows.
+/// Standard errors of loadings, factor correlations and noise variances of a fit, from the expected
+/// information of complete rows.
 ///
 /// Uniquenesses at their bound count as known. They are computed when asked for: the cost grows with (p q)³.
 ///
@@ -25,8 +26,8 @@ use crate::rotate::Method;
 /// ```
 ///
 /// # Errors
-/// For a fit with holes, whose information depends on which cells are missing; for equal noise; after a turn towards a target, which a
-/// report does not keep; and where the information is singular.
+/// For a fit with missing values, whose information depends on which cells are missing; for equal noise;
+/// after a turn towards a target, which a report does not keep; and where the information is singular.
 pub fn standard_errors(model: &Factors, report: &Report) -> Result<Precision> {
     standard_errors_with(model, report, &Control::new())
 }
@@ -38,7 +39,7 @@ pub fn standard_errors(model: &Factors, report: &Report) -> Result<Precision> {
 pub fn standard_errors_with(model: &Factors, report: &Report, control: &Control<'_>) -> Result<Precision> {
     let Noise::Diagonal(noise) = model.gaussian().noise() else { return Err(none_for("equal noise")) };
     if report.holes.is_some() {
-        return Err(none_for("a fit with holes"));
+        return Err(none_for("a fit with missing values"));
     }
     let factor = report.factor().ok_or_else(|| none_for("a model that is not of a fit of factors"))?;
     let (pattern, correlation) = (model.pattern(), model.correlation());
@@ -75,6 +76,7 @@ fn none_for(value: &str) -> Error {
     Error::Parameter {
         name: "the fit whose standard errors are asked for",
         value: value.into(),
-        allowed: "of complete rows, with a noise variance for each feature, unrotated or rotated by a criterion",
+        allowed: "of complete rows, with a noise variance for each feature, unrotated or rotated by a \
+            criterion",
     }
 }
