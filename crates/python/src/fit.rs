@@ -172,26 +172,26 @@ impl Batches {
     }
 
     /// Bytes of the moments and, where there were missing values, bytes of the evidence and JSON of the
-    /// tally.
+    /// counts.
     fn __getstate__<'py>(&self, py: Python<'py>) -> PyResult<State<Bound<'py, PyBytes>>> {
         let names: Vec<String> = (0..self.online.n_features()).map(|j| j.to_string()).collect();
-        let (complete, holey) = self.online.parts();
+        let (complete, incomplete) = self.online.parts();
         let complete = PyBytes::new(py, &now(py, || complete.to_bytes(&names))?);
-        let Some((latent, tally)) = holey else { return Ok((complete, None)) };
+        let Some((latent, counts)) = incomplete else { return Ok((complete, None)) };
         let latent = PyBytes::new(py, &now(py, || latent.to_bytes(&names))?);
-        Ok((complete, Some((latent, serde_json::to_string(tally).map_err(unreadable)?))))
+        Ok((complete, Some((latent, serde_json::to_string(counts).map_err(unreadable)?))))
     }
 
     fn __setstate__(&mut self, py: Python<'_>, state: State<Vec<u8>>) -> PyResult<()> {
         let complete = now(py, || Moments::from_bytes(&state.0))?.evidence;
-        let holey = match state.1 {
-            Some((latent, tally)) => {
-                let tally = serde_json::from_str(&tally).map_err(unreadable)?;
-                Some((now(py, || Latent::from_bytes(&latent))?.evidence, tally))
+        let incomplete = match state.1 {
+            Some((latent, counts)) => {
+                let counts = serde_json::from_str(&counts).map_err(unreadable)?;
+                Some((now(py, || Latent::from_bytes(&latent))?.evidence, counts))
             }
             None => None,
         };
-        self.online = Arc::new(now(py, || Online::from_parts(complete, holey))?);
+        self.online = Arc::new(now(py, || Online::from_parts(complete, incomplete))?);
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Fits with missing values that gain one component after the other, each starting where the last one ended.
 
 use super::Holes;
-use super::incomplete::Begin;
+use super::incomplete::StartingPoint;
 use crate::algorithm::{Journey, Limits, Passes, Stop, drive, em};
 use crate::control::Control;
 use crate::data::RowSource;
@@ -21,7 +21,7 @@ pub(crate) struct Growth {
 }
 
 /// What a first pass says about the fits to come.
-pub(crate) struct Outlook {
+pub(crate) struct IncompleteSummary {
     /// What is missing.
     pub(crate) holes: Holes,
     /// The largest number of components that the cells support.
@@ -40,7 +40,7 @@ pub(crate) struct Grown {
 
 impl Growth {
     /// Begins with the first so many components of a start.
-    pub(super) fn new(begin: &Begin, first: usize) -> Self {
+    pub(super) fn new(begin: &StartingPoint, first: usize) -> Self {
         Self {
             current: begin.parameters.leading(first),
             floor: begin.floor(),

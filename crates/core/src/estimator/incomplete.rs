@@ -1,6 +1,6 @@
 //! Fits of rows with missing values: a first pass that sees what is missing, a start, then EM in passes.
 
-use super::growth::{Growth, Outlook};
+use super::growth::{Growth, IncompleteSummary};
 use super::{Holes, Plan, Ppca, Solver, Spectral};
 use crate::algorithm::{Components, Journey, Stop, em, start};
 use crate::control::Control;
@@ -32,12 +32,12 @@ pub(super) struct Incomplete {
 }
 
 /// What the first pass has seen: pairs of features or, when these are too many, each by itself.
-enum Seen {
+enum FirstPassEvidence {
     Pairs(AvailableCases),
     Features(Census, Margins),
 }
 
-impl Seen {
+impl FirstPassEvidence {
     fn census(&self) -> &Census {
         match self {
             Self::Pairs(cases) => &cases.census,
@@ -62,7 +62,7 @@ impl Seen {
 }
 
 /// Where EM starts and what is known about the rows then.
-pub(super) struct Begin {
+pub(super) struct StartingPoint {
     pub(super) census: Census,
     pub(super) unseen_pairs: Option<usize>,
     pub(super) parameters: LatentParameters,
@@ -73,7 +73,7 @@ pub(super) struct Begin {
     pub(super) cases: Option<AvailableCases>,
 }
 
-impl Begin {
+impl StartingPoint {
     /// Variance, in units of the parameters, below which noise is rounding.
     pub(super) fn floor(&self) -> f64 {
         self.parameters.rounding(self.census.rows())
@@ -89,7 +89,11 @@ impl<M> Spectral<M> {
     }
 
     /// Where EM starts, from the rows alone.
-    pub(super) fn begin_incomplete(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Begin> {
+    pub(super) fn begin_incomplete(
+        &self,
+        source: &dyn RowSource,
+        control: &Control<'_>,
+    ) -> Result<StartingPoint> {
         let seen = self.first_look(source, control)?;
         self.begin_from(seen, source, control)
     }
@@ -100,41 +104,46 @@ impl<M> Spectral<M> {
         cases: AvailableCases,
         source: &dyn RowSource,
         control: &Control<'_>,
-    ) -> Result<Begin> {
-        self.begin_from(Seen::Pairs(cases), source, control)
+    ) -> Result<StartingPoint> {
+        self.begin_from(FirstPassEvidence::Pairs(cases), source, control)
     }
 
     /// The first pass.
-    fn first_look(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Seen> {
+    fn first_look(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<FirstPassEvidence> {
         let p = source.n_features();
         if !self.pairs_fit(source) {
             let (census, margins) = gather(source, || Survey::empty(p), control)?.finish()?;
-            return Ok(Seen::Features(census, margins));
+            return Ok(FirstPassEvidence::Features(census, margins));
         }
-        Ok(Seen::Pairs(match gather(source, || Pairwise::empty(p), control)?.finish()? {
+        Ok(FirstPassEvidence::Pairs(match gather(source, || Pairwise::empty(p), control)?.finish()? {
             Found::Incomplete(cases) => cases,
             Found::Complete(moments) => AvailableCases::from(&moments),
         }))
     }
 
-    fn begin_from(&self, seen: Seen, source: &dyn RowSource, control: &Control<'_>) -> Result<Begin> {
+    fn begin_from(
+        &self,
+        seen: FirstPassEvidence,
+        source: &dyn RowSource,
+        control: &Control<'_>,
+    ) -> Result<StartingPoint> {
         let error_of_means = seen.error_of_means();
         match seen {
-            Seen::Pairs(cases) => {
+            FirstPassEvidence::Pairs(cases) => {
                 let found = start::from_available_cases(&cases, self.components, self.run.seed)?;
                 let (census, unseen_pairs) = (cases.census.clone(), Some(cases.unseen_pairs));
                 let parameters = self.warm(found)?;
                 self.check_evidence(&parameters)?;
                 let cases = Some(cases);
-                Ok(Begin { census, unseen_pairs, parameters, error_of_means, passes: 1, cases })
+                Ok(StartingPoint { census, unseen_pairs, parameters, error_of_means, passes: 1, cases })
             }
-            Seen::Features(census, margins) => {
+            FirstPassEvidence::Features(census, margins) => {
                 let features = (&census, &margins);
                 let (found, passes) =
                     start::from_filled_rows(source, features, self.components, self.run.seed, control)?;
                 let (parameters, unseen_pairs) = (self.warm(found)?, None);
                 let passes = passes + 1;
-                Ok(Begin { census, unseen_pairs, parameters, error_of_means, passes, cases: None })
+                Ok(StartingPoint { census, unseen_pairs, parameters, error_of_means, passes, cases: None })
             }
         }
     }
@@ -177,13 +186,13 @@ impl<M> Spectral<M> {
     /// To the maximum of the likelihood.
     pub(super) fn iterate(
         &self,
-        begin: Begin,
+        begin: StartingPoint,
         source: &dyn RowSource,
         control: &Control<'_>,
     ) -> Result<Incomplete> {
         let (found, mut journey) = self.climb(&begin, source, control)?;
         journey.passes += begin.passes;
-        let Begin { census, unseen_pairs, parameters, .. } = begin;
+        let StartingPoint { census, unseen_pairs, parameters, .. } = begin;
         let (p, q) = (parameters.n_features(), parameters.n_latent());
         let spectrum = found.spectrum((census.rows(), census.weight()))?;
         let holes = Holes::new(&census, unseen_pairs);
@@ -198,7 +207,7 @@ impl<M> Spectral<M> {
     /// smaller fits on the way, which cost less.
     fn climb(
         &self,
-        begin: &Begin,
+        begin: &StartingPoint,
         source: &dyn RowSource,
         control: &Control<'_>,
     ) -> Result<(em::Optimum, Journey)> {
@@ -240,7 +249,11 @@ fn evidence_bytes(p: usize, q: usize) -> usize {
 impl Ppca {
     /// Fits that gain one component after the other, up to those asked for or, if they are fewer, those that
     /// the cells support; and what there is to fit.
-    pub(crate) fn growth(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<(Growth, Outlook)> {
+    pub(crate) fn growth(
+        &self,
+        source: &dyn RowSource,
+        control: &Control<'_>,
+    ) -> Result<(Growth, IncompleteSummary)> {
         let seen = self.first_look(source, control)?;
         let possible = start::supported(Components::All, seen.census())?;
         let q = self.components.count().map_or(possible, |asked| asked.min(possible));
@@ -248,7 +261,7 @@ impl Ppca {
         limited.components = Components::Count(q);
         let begin = limited.begin_from(seen, source, control)?;
         let growth = Growth::new(&begin, 1).within(self.run.tolerance, self.run.iterations());
-        let Begin { census, unseen_pairs, .. } = begin;
-        Ok((growth, Outlook { holes: Holes::new(&census, unseen_pairs), possible }))
+        let StartingPoint { census, unseen_pairs, .. } = begin;
+        Ok((growth, IncompleteSummary { holes: Holes::new(&census, unseen_pairs), possible }))
     }
 }

@@ -44,19 +44,19 @@ const SQUARES: usize = 4;
 #[derive(Debug, Clone)]
 pub struct Online {
     complete: Moments,
-    holey: Option<(Latent, Tally)>,
+    incomplete: Option<(Latent, BatchCounts)>,
 }
 
 /// What a batch of rows adds to what was seen before.
 #[derive(Debug, Clone)]
 pub struct Batch {
     complete: Option<Moments>,
-    holey: Option<(Latent, Tally)>, // instead of what was there
+    incomplete: Option<(Latent, BatchCounts)>, // instead of what was there
 }
 
 /// What is known about the batches with missing values besides their evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Tally {
+pub struct BatchCounts {
     rows: usize,
     weight: f64,
     holes: Holes,
@@ -67,7 +67,7 @@ pub struct Tally {
 impl Online {
     /// Of no rows.
     pub fn empty(n_features: usize) -> Self {
-        Self { complete: Moments::empty(n_features), holey: None }
+        Self { complete: Moments::empty(n_features), incomplete: None }
     }
 
     /// The same, refused before it is made when memory is not enough for it and for a batch.
@@ -83,17 +83,17 @@ impl Online {
     ///
     /// # Errors
     /// When the parts are not about the same features.
-    pub fn from_parts(complete: Moments, holey: Option<(Latent, Tally)>) -> Result<Self> {
+    pub fn from_parts(complete: Moments, incomplete: Option<(Latent, BatchCounts)>) -> Result<Self> {
         let expected = complete.n_features();
-        match holey.as_ref().map(|(latent, _)| latent.parameters().n_features()) {
+        match incomplete.as_ref().map(|(latent, _)| latent.parameters().n_features()) {
             Some(found) if found != expected => Err(Error::FeatureCount { expected, found }),
-            _ => Ok(Self { complete, holey }),
+            _ => Ok(Self { complete, incomplete }),
         }
     }
 
     /// Moments of the complete rows; averaged evidence of the batches with missing values, with their number.
-    pub fn parts(&self) -> (&Moments, Option<(&Latent, &Tally)>) {
-        (&self.complete, self.holey.as_ref().map(|(latent, tally)| (latent, tally)))
+    pub fn parts(&self) -> (&Moments, Option<(&Latent, &BatchCounts)>) {
+        (&self.complete, self.incomplete.as_ref().map(|(latent, counts)| (latent, counts)))
     }
 
     /// Number of features.
@@ -103,12 +103,12 @@ impl Online {
 
     /// Rows of positive weight.
     pub fn rows(&self) -> usize {
-        self.complete.rows() + self.holey.as_ref().map_or(0, |(_, tally)| tally.rows)
+        self.complete.rows() + self.incomplete.as_ref().map_or(0, |(_, counts)| counts.rows)
     }
 
     /// Their total weight.
     pub fn weight(&self) -> f64 {
-        self.complete.weight() + self.holey.as_ref().map_or(0.0, |(_, tally)| tally.weight)
+        self.complete.weight() + self.incomplete.as_ref().map_or(0.0, |(_, counts)| counts.weight)
     }
 
     /// Takes in what was found in a batch.
@@ -116,9 +116,9 @@ impl Online {
     /// # Errors
     /// When it is not about the same features.
     pub fn take(&mut self, batch: Batch) -> Result<()> {
-        let Batch { complete, holey } = batch;
+        let Batch { complete, incomplete } = batch;
         complete.map_or(Ok(()), |moments| self.complete.merge(&moments))?;
-        self.holey = holey.or(self.holey.take());
+        self.incomplete = incomplete.or(self.incomplete.take());
         Ok(())
     }
 
@@ -127,7 +127,7 @@ impl Online {
     /// # Errors
     /// When the two are not about the same features, or have seen holes: steps cannot be added up.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
-        if self.holey.is_some() || other.holey.is_some() {
+        if self.incomplete.is_some() || other.incomplete.is_some() {
             let (name, value) = ("rows to be merged", "with missing values".into());
             let allowed = "complete: steps of online EM cannot be added up; fit all rows instead";
             return Err(Error::Parameter { name, value, allowed });
@@ -142,13 +142,13 @@ impl Online {
     /// # Errors
     /// When they are not about the same features, or arithmetic breaks down.
     pub fn batch_of(&self, moments: Moments) -> Result<Batch> {
-        let Some((latent, tally)) = &self.holey else {
-            return Ok(Batch { complete: Some(moments), holey: None });
+        let Some((latent, counts)) = &self.incomplete else {
+            return Ok(Batch { complete: Some(moments), incomplete: None });
         };
         let mut complete = self.complete.clone();
         complete.merge(&moments)?;
-        let latent = online::step(latent, tally.weight, &complete)?;
-        Ok(Batch { complete: Some(moments), holey: Some((latent, tally.clone())) })
+        let latent = online::step(latent, counts.weight, &complete)?;
+        Ok(Batch { complete: Some(moments), incomplete: Some((latent, counts.clone())) })
     }
 }
 
@@ -188,7 +188,7 @@ impl<M: FromSpectrum> Spectral<M> {
     /// # Errors
     /// As [`fit_moments`](Self::fit_moments).
     pub fn fit_online(&self, seen: &Online) -> Result<Fit<M>> {
-        let Some((latent, tally)) = &seen.holey else { return self.fit_moments(&seen.complete) };
+        let Some((latent, counts)) = &seen.incomplete else { return self.fit_moments(&seen.complete) };
         let started = Instant::now();
         let parameters = latent.parameters();
         let (p, q, rows) = (parameters.n_features(), parameters.n_latent(), seen.rows());
@@ -197,7 +197,7 @@ impl<M: FromSpectrum> Spectral<M> {
         let w = parameters.loadings();
         let count = (rows, seen.weight());
         let spectrum = Spectrum::of_model(parameters.mean().to_vec(), w.as_ref(), noise, count, f64::NAN)?;
-        let steps = tally.trace.len();
+        let steps = counts.trace.len();
         let plan = Plan {
             solver: Solver::Em,
             reason: format!(
@@ -205,17 +205,17 @@ impl<M: FromSpectrum> Spectral<M> {
             ),
             memory: 8 * p * (q + 1) * (q + 4),
         };
-        let journey = Journey { stop: Stop::IterationLimit, trace: tally.trace.clone(), passes: 1 };
+        let journey = Journey { stop: Stop::IterationLimit, trace: counts.trace.clone(), passes: 1 };
         let model = M::from_spectrum(&spectrum)?;
         let report = Report::new(plan, spectrum, Some(journey), started.elapsed().as_secs_f64());
-        let holes = Some(Holes { online_steps: Some(steps), ..tally.holes.clone() });
+        let holes = Some(Holes { online_steps: Some(steps), ..counts.holes.clone() });
         Ok(Fit { model, report: Report { holes, ..report } })
     }
 
     fn look_at_holes(&self, seen: &Online, rows: &Rows<'_>, control: &Control<'_>) -> Result<Batch> {
         let (source, p) = (rows.source(), seen.n_features());
         let census = gather(source, || Survey::empty(p), control)?.census();
-        let parameters = match &seen.holey {
+        let parameters = match &seen.incomplete {
             Some((latent, _)) => Arc::clone(latent.parameters()),
             None => Arc::new(self.begin(seen, rows, control)?),
         };
@@ -223,13 +223,13 @@ impl<M: FromSpectrum> Spectral<M> {
         memory::check("the evidence of rows with missing values", &[2, p, q + 1, (q + 4) / 2])?;
         let batch = gather(source, || Latent::empty(Arc::clone(&parameters)), control)?;
         if batch.weight() == 0.0 {
-            return Ok(Batch { complete: None, holey: None });
+            return Ok(Batch { complete: None, incomplete: None });
         }
-        let tally = Tally::of(seen.holey.as_ref().map(|(_, tally)| tally), &census, &batch);
-        let kept = seen.holey.as_ref().map(|(latent, _)| latent.clone());
-        let average = online::average(kept, batch, tally.weight)?;
-        let latent = online::step(&average, tally.weight, &seen.complete)?;
-        Ok(Batch { complete: None, holey: Some((latent, tally)) })
+        let counts = BatchCounts::of(seen.incomplete.as_ref().map(|(_, counts)| counts), &census, &batch);
+        let kept = seen.incomplete.as_ref().map(|(latent, _)| latent.clone());
+        let average = online::average(kept, batch, counts.weight)?;
+        let latent = online::step(&average, counts.weight, &seen.complete)?;
+        Ok(Batch { complete: None, incomplete: Some((latent, counts)) })
     }
 
     /// Where online EM starts: the model given, that of the complete rows so far, or what the first batch
@@ -273,7 +273,7 @@ fn of_model(model: &LinearGaussian) -> Option<LatentParameters> {
     (noise > 0.0).then_some(parameters)
 }
 
-impl Tally {
+impl BatchCounts {
     fn of(before: Option<&Self>, census: &Census, batch: &Latent) -> Self {
         let now = Holes::new(census, None);
         let mut trace = before.map_or(Vec::new(), |b| b.trace.clone());

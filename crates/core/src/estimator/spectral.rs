@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::incomplete::{Begin, Incomplete};
+use super::incomplete::{Incomplete, StartingPoint};
 use super::report::known;
 use super::run::run_options;
 use super::{
@@ -185,7 +185,7 @@ impl<M: FromSpectrum> Spectral<M> {
         control.check()?;
         let (plan, spectrum) = self.solve_moments_alone(moments)?;
         let moments = (self.components == Components::Evidence).then(|| moments.clone());
-        finish(Solved { moments, ..Solved::new(plan, spectrum) }, self.components, started)
+        finish(Solution { moments, ..Solution::new(plan, spectrum) }, self.components, started)
     }
 
     /// The same with one component.
@@ -199,8 +199,8 @@ impl<M: FromSpectrum> Spectral<M> {
         }
         let started = Instant::now();
         let solved = match self.look_at(source, control)? {
-            Looked::Complete(solved) => Ok(solved),
-            Looked::Incomplete(begin) => self.iterate(begin, source, control).map(Solved::from),
+            FirstPass::Complete(solved) => Ok(solved),
+            FirstPass::Incomplete(begin) => self.iterate(begin, source, control).map(Solution::from),
         };
         finish(solved.map_err(|e| explained(e, source, control))?, self.components, started)
     }
@@ -298,7 +298,7 @@ impl<M> Spectral<M> {
 
     /// Complete rows are solved in closed form; of rows with missing values it shows where EM starts. Which
     /// it is shows when a pass meets the first missing value.
-    pub(super) fn look_at(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Looked> {
+    pub(super) fn look_at(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<FirstPass> {
         self.components.check()?;
         control.check()?; // whole-matrix solvers do not ask again
         let p = source.n_features();
@@ -319,26 +319,26 @@ impl<M> Spectral<M> {
         self.look_with(plan, source, control).map_err(|e| explained(e, source, control))
     }
 
-    fn look_with(&self, plan: Plan, source: &dyn RowSource, control: &Control<'_>) -> Result<Looked> {
+    fn look_with(&self, plan: Plan, source: &dyn RowSource, control: &Control<'_>) -> Result<FirstPass> {
         if plan.solver == Solver::Em {
-            return self.begin_incomplete(source, control).map(Looked::Incomplete);
+            return self.begin_incomplete(source, control).map(FirstPass::Incomplete);
         }
         if self.solver == Solver::Auto && plan.solver == Solver::Eigen && self.pairs_fit(source) {
             let p = source.n_features();
             return match gather(source, || Pairwise::empty(p), control)?.finish()? {
                 Found::Complete(moments) => {
-                    self.solve_moments(plan, moments, source, control).map(Looked::Complete)
+                    self.solve_moments(plan, moments, source, control).map(FirstPass::Complete)
                 }
                 Found::Incomplete(cases) => {
-                    self.begin_available(cases, source, control).map(Looked::Incomplete)
+                    self.begin_available(cases, source, control).map(FirstPass::Incomplete)
                 }
             };
         }
         match self.solve(plan, source, control) {
             Err(Error::Hole { .. }) if self.solver == Solver::Auto => {
-                self.begin_incomplete(source, control).map(Looked::Incomplete)
+                self.begin_incomplete(source, control).map(FirstPass::Incomplete)
             }
-            other => other.map(Looked::Complete),
+            other => other.map(FirstPass::Complete),
         }
     }
 
@@ -352,7 +352,7 @@ impl<M> Spectral<M> {
         }
     }
 
-    fn solve(&self, plan: Plan, source: &dyn RowSource, control: &Control<'_>) -> Result<Solved> {
+    fn solve(&self, plan: Plan, source: &dyn RowSource, control: &Control<'_>) -> Result<Solution> {
         let solver = plan.solver;
         let in_memory = || {
             let reason = "it needs all rows in memory".into();
@@ -360,8 +360,10 @@ impl<M> Spectral<M> {
         };
         let q = self.components;
         match (solver, q) {
-            (Solver::Svd, _) => Ok(Solved::new(plan, svd::solve(in_memory()?, q)?)),
-            (Solver::Dual, _) => Ok(Solved::new(plan, dual::solve(in_memory()?, q, self.run.seed, control)?)),
+            (Solver::Svd, _) => Ok(Solution::new(plan, svd::solve(in_memory()?, q)?)),
+            (Solver::Dual, _) => {
+                Ok(Solution::new(plan, dual::solve(in_memory()?, q, self.run.seed, control)?))
+            }
             (Solver::Krylov, Components::Count(q)) => {
                 let (seed, tolerance, max_iterations) =
                     (self.run.seed, self.run.tolerance, self.run.iterations());
@@ -369,7 +371,7 @@ impl<M> Spectral<M> {
                 let (spectrum, journey) = krylov::solve(source, q, options, control)?;
                 match lost_in_passes(&spectrum, source, control)? {
                     Some(lost) => self.solve_scales(lost, source, control),
-                    None => Ok(Solved { journey: Some(journey), ..Solved::new(plan, spectrum) }),
+                    None => Ok(Solution { journey: Some(journey), ..Solution::new(plan, spectrum) }),
                 }
             }
             _ => {
@@ -381,7 +383,7 @@ impl<M> Spectral<M> {
 
     /// Features of very different scales, which passes cannot tell: the covariance can, where there is memory
     /// for it.
-    fn solve_scales(&self, lost: Error, source: &dyn RowSource, control: &Control<'_>) -> Result<Solved> {
+    fn solve_scales(&self, lost: Error, source: &dyn RowSource, control: &Control<'_>) -> Result<Solution> {
         let plan = choose(Solver::Eigen, &self.problem(source))?;
         if plan.memory > self.run.bytes() {
             return Err(lost);
@@ -400,18 +402,18 @@ impl<M> Spectral<M> {
         moments: Moments,
         source: &dyn RowSource,
         control: &Control<'_>,
-    ) -> Result<Solved> {
+    ) -> Result<Solution> {
         let (p, q) = (source.n_features(), self.components);
         let spectrum = eigen::solve(&moments, q, self.run.seed);
         let error = moments.single_precision_error();
         let coarse = |s: &Spectrum| error * s.eigenvalues()[0] > NOISE_ACCURACY * s.noise_variance();
         if error == 0.0 || spectrum.as_ref().is_ok_and(|s| !coarse(s)) {
-            return Ok(Solved { moments: Some(moments), ..Solved::new(plan, spectrum?) });
+            return Ok(Solution { moments: Some(moments), ..Solution::new(plan, spectrum?) });
         }
         let moments = gather(source, || Moments::empty(p), control)?;
         let spectrum = eigen::solve(&moments, q, self.run.seed)?;
         let journey = Some(Journey { stop: Stop::Converged, trace: Vec::new(), passes: 2 });
-        Ok(Solved { journey, moments: Some(moments), ..Solved::new(plan, spectrum) })
+        Ok(Solution { journey, moments: Some(moments), ..Solution::new(plan, spectrum) })
     }
 }
 
@@ -431,15 +433,15 @@ fn without_components<M: FromSpectrum>(fit: Fit<M>) -> Result<Fit<M>> {
 }
 
 /// What a look at the rows gives.
-pub(super) enum Looked {
+pub(super) enum FirstPass {
     /// None has a missing value, and this is their spectrum.
-    Complete(Solved),
+    Complete(Solution),
     /// Where an iteration starts.
-    Incomplete(Begin),
+    Incomplete(StartingPoint),
 }
 
 /// A spectrum with the way it was found.
-pub(super) struct Solved {
+pub(super) struct Solution {
     pub(super) plan: Plan,
     pub(super) spectrum: Spectrum,
     pub(super) journey: Option<Journey>,
@@ -448,14 +450,14 @@ pub(super) struct Solved {
     pub(super) moments: Option<Moments>,
 }
 
-impl Solved {
+impl Solution {
     /// In closed form, from complete rows.
     pub(super) fn new(plan: Plan, spectrum: Spectrum) -> Self {
         Self { plan, spectrum, journey: None, holes: None, moments: None }
     }
 }
 
-impl From<Incomplete> for Solved {
+impl From<Incomplete> for Solution {
     fn from(found: Incomplete) -> Self {
         let Incomplete { spectrum, journey, holes, plan } = found;
         let holes = Some(holes).filter(|h| h.missing > 0);
@@ -463,8 +465,8 @@ impl From<Incomplete> for Solved {
     }
 }
 
-fn finish<M: FromSpectrum>(solved: Solved, components: Components, started: Instant) -> Result<Fit<M>> {
-    let Solved { plan, spectrum, journey, holes, moments } = solved;
+fn finish<M: FromSpectrum>(solved: Solution, components: Components, started: Instant) -> Result<Fit<M>> {
+    let Solution { plan, spectrum, journey, holes, moments } = solved;
     // Only evidence is asked of some features alone.
     let moments = moments.filter(|_| components == Components::Evidence);
     let redundant = moments.map(|m| RedundantFeatures::of(&m)).filter(|found| !found.is_empty());

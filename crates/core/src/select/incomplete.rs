@@ -9,7 +9,7 @@ use super::table::{Absent, Choice, Line, Selection, recommend};
 use crate::control::Control;
 use crate::data::{RowSource, counted_weight};
 use crate::error::Result;
-use crate::estimator::{Grown, Growth, Outlook};
+use crate::estimator::{Grown, Growth, IncompleteSummary};
 use crate::spectrum::Spectrum;
 use crate::spectrum::criteria::{aic, bic, parameters};
 
@@ -20,7 +20,7 @@ const TOLERANCE: f64 = 1e-8;
 pub(super) fn selection(select: &Select, source: &dyn RowSource, control: &Control<'_>) -> Result<Selection> {
     let splits = CellSplit::folds(source, select.cell_folds(), select.seed, control)?;
     let ppca = select.ppca(select.max.unwrap_or(MOST_COMPONENTS));
-    let (growth, Outlook { holes, .. }) = ppca.growth(source, control)?;
+    let (growth, IncompleteSummary { holes, .. }) = ppca.growth(source, control)?;
     let cells = CellCrossValidation::run(source, &splits, &ppca, control)?;
     let most = cells.as_ref().map_or(growth.most(), CellCrossValidation::most).min(growth.most());
     let fits = Fits { empty_rows: holes.empty_rows, ..Fits::new(growth, most, &splits[0], source, control)? };

@@ -8,9 +8,9 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::incomplete::{Begin, TOLERANCE, plan_of};
+use super::incomplete::{StartingPoint, TOLERANCE, plan_of};
 use super::report::known;
-use super::spectral::{Looked, Solved};
+use super::spectral::{FirstPass, Solution};
 use super::{Chooser, Details, Family, Fit, Holes, Plan, Ppca, Report, Run, Solver, explained, with_threads};
 use crate::algorithm::prior::Prior;
 use crate::algorithm::relevance::{self, Supported};
@@ -24,7 +24,7 @@ use crate::expectation::LatentParameters;
 use crate::linalg::{Mat, negligible, packed, packed_len, power_of_two};
 use crate::model::{AnyModel, Kind, Predictive, Uncertainty};
 use crate::spectrum::Spectrum;
-use stages::{Given, Stages};
+use stages::{IterationRows, Stages};
 use stand_in::StandIn;
 
 /// Where all components are allowed, an iteration starts with this many times those that the available cases
@@ -39,7 +39,7 @@ const MOST_STANDING: usize = 2000;
 
 /// What is known of complete rows besides their spectrum.
 #[derive(Clone, Copy)]
-enum Known<'a> {
+enum CompleteData<'a> {
     Rows(&'a dyn RowSource),
     Moments(&'a Moments),
 }
@@ -143,13 +143,13 @@ impl BayesianPca {
         self.check()?;
         with_threads(self.options.run.threads, || {
             let fit = match self.options.look_at(source, control)? {
-                Looked::Complete(mut solved) => {
+                FirstPass::Complete(mut solved) => {
                     let moments = solved.moments.take();
                     let moments = moments.filter(|m| m.n_features() <= MOST_STANDING && StandIn::fits(m));
-                    let known = moments.as_ref().map_or(Known::Rows(source), Known::Moments);
+                    let known = moments.as_ref().map_or(CompleteData::Rows(source), CompleteData::Moments);
                     self.complete(solved, known, control)
                 }
-                Looked::Incomplete(begin) => self.incomplete(begin, source, control),
+                FirstPass::Incomplete(begin) => self.incomplete(begin, source, control),
             };
             let Fit { model, report } = fit.map_err(|e| explained(e, source, control))?;
             let seconds = started.elapsed().as_secs_f64();
@@ -173,8 +173,10 @@ impl BayesianPca {
         self.check()?;
         control.check()?;
         let (plan, spectrum) = self.options.solve_moments_alone(moments)?;
-        let solved = Solved::new(plan, spectrum);
-        with_threads(self.options.run.threads, || self.complete(solved, Known::Moments(moments), control))
+        let solved = Solution::new(plan, spectrum);
+        with_threads(self.options.run.threads, || {
+            self.complete(solved, CompleteData::Moments(moments), control)
+        })
     }
 
     fn check(&self) -> Result<()> {
@@ -210,11 +212,13 @@ impl BayesianPca {
     /// that add no direction have no say in the number of components.
     fn complete(
         &self,
-        mut solved: Solved,
-        known: Known<'_>,
+        mut solved: Solution,
+        known: CompleteData<'_>,
         control: &Control<'_>,
     ) -> Result<Fit<Predictive>> {
-        let Known::Moments(moments) = known else { return self.complete_spectrum(solved, known, control) };
+        let CompleteData::Moments(moments) = known else {
+            return self.complete_spectrum(solved, known, control);
+        };
         let redundant = RedundantFeatures::of(moments);
         if redundant.is_empty() {
             return self.complete_spectrum(solved, known, control);
@@ -244,8 +248,8 @@ impl BayesianPca {
 
     fn complete_spectrum(
         &self,
-        solved: Solved,
-        known: Known<'_>,
+        solved: Solution,
+        known: CompleteData<'_>,
         control: &Control<'_>,
     ) -> Result<Fit<Predictive>> {
         let (spectrum, averaged) = (&solved.spectrum, self.method == BayesMethod::Variational);
@@ -264,22 +268,22 @@ impl BayesianPca {
         let found = rows.supported(averaged);
         match known {
             _ if !averaged || found.noise == 0.0 => {}
-            Known::Rows(source) => {
-                return self.averaged(solved, &found, Given { source, stand_in: false }, control);
+            CompleteData::Rows(source) => {
+                return self.averaged(solved, &found, IterationRows { source, stand_in: false }, control);
             }
-            Known::Moments(moments) => {
+            CompleteData::Moments(moments) => {
                 let variance = |j: usize| moments.scatter_lower()[(j, j)] / moments.weight();
                 check_scales(&(0..p).map(variance).collect::<Vec<_>>())?;
                 let rows = StandIn::of(moments)?;
                 return self.averaged(
                     solved,
                     &found,
-                    Given { source: &rows.table()?, stand_in: true },
+                    IterationRows { source: &rows.table()?, stand_in: true },
                     control,
                 );
             }
         }
-        let Solved { plan, spectrum, journey, .. } = solved;
+        let Solution { plan, spectrum, journey, .. } = solved;
         let spectrum = spectrum.leading(found.lengths.len());
         let model = most_probable(&spectrum, &found)?;
         // Rows in the plane of the components have an infinite density.
@@ -294,12 +298,12 @@ impl BayesianPca {
     /// From what a flat prior of μ leads to, to the best bound.
     fn averaged(
         &self,
-        solved: Solved,
+        solved: Solution,
         found: &Supported,
-        given: Given<'_>,
+        given: IterationRows<'_>,
         control: &Control<'_>,
     ) -> Result<Fit<Predictive>> {
-        let Solved { plan, spectrum, journey: solver, .. } = solved;
+        let Solution { plan, spectrum, journey: solver, .. } = solved;
         let (p, n, total) = (spectrum.n_features(), spectrum.weight(), spectrum.total_variance());
         let at_hand = given.source.as_table().is_some() && plan.solver != Solver::Krylov;
         let (tolerance, max_iterations) = match at_hand {
@@ -329,7 +333,7 @@ impl BayesianPca {
     /// components: a fit of the others tells it.
     fn incomplete(
         &self,
-        mut begin: Begin,
+        mut begin: StartingPoint,
         source: &dyn RowSource,
         control: &Control<'_>,
     ) -> Result<Fit<Predictive>> {
@@ -358,12 +362,12 @@ impl BayesianPca {
 
     fn incomplete_features(
         &self,
-        begin: Begin,
+        begin: StartingPoint,
         source: &dyn RowSource,
         control: &Control<'_>,
     ) -> Result<Fit<Predictive>> {
         let tolerance = self.options.run.tolerance.unwrap_or(TOLERANCE);
-        let given = Given { source, stand_in: false };
+        let given = IterationRows { source, stand_in: false };
         let mut stages = Stages {
             prior: match self.method {
                 BayesMethod::Variational => Prior::Averaged { least: begin.error_of_means },
@@ -375,7 +379,7 @@ impl BayesianPca {
             control,
             passes: begin.passes,
         };
-        let Begin { census, unseen_pairs, parameters: start, .. } = begin;
+        let StartingPoint { census, unseen_pairs, parameters: start, .. } = begin;
         let (p, allowed) = (start.n_features(), start.n_latent());
         let share = census.observed() as f64 / (census.rows() * p) as f64;
         let rows = census.weight() * share;
@@ -513,7 +517,7 @@ fn independent(variances: &[f64], p: usize) -> Mat<f64> {
 fn conclude(
     found: &em::Optimum,
     mut journey: Journey,
-    given: Given<'_>,
+    given: IterationRows<'_>,
     control: &Control<'_>,
 ) -> Result<(Predictive, f64, Journey)> {
     let lengths = Prior::lengths(&found.parameters);

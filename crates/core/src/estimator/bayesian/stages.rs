@@ -18,14 +18,14 @@ const IN_DOUBT: f64 = 2.0;
 
 /// Rows to pass over.
 #[derive(Clone, Copy)]
-pub(super) struct Given<'a> {
+pub(super) struct IterationRows<'a> {
     /// The rows, or what stands for them.
     pub(super) source: &'a dyn RowSource,
     /// Whether they stand for others, so that no pass is made over those.
     pub(super) stand_in: bool,
 }
 
-impl Given<'_> {
+impl IterationRows<'_> {
     /// Log density of the observed cells under the model.
     pub(super) fn log_density(&self, model: &Predictive, control: &Control<'_>) -> Result<f64> {
         let gaussian = model.gaussian();
@@ -41,7 +41,7 @@ pub(super) struct Stages<'a> {
     pub(super) prior: Prior,
     pub(super) floor: f64, // noise below it is rounding, in units
     pub(super) max_iterations: usize,
-    pub(super) given: Given<'a>,
+    pub(super) given: IterationRows<'a>,
     pub(super) control: &'a Control<'a>,
     pub(super) passes: usize,
 }

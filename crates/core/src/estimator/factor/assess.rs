@@ -1,7 +1,7 @@
 //! How well fitted factors fit: the indices that tables of factor analyses carry, from what a fit has seen.
 
 use super::FactorAnalysis;
-use super::finish::Solved;
+use super::finish::FactorSolution;
 use crate::assess::{Adequacy, Assessment, FactorModel, FitIndices, Likelihoods};
 use crate::control::Control;
 use crate::data::{RowSource, ScaledRows, counted_weight};
@@ -15,7 +15,7 @@ use crate::linalg::Mat;
 const SATURATED_FEATURES: usize = 60;
 
 /// What a model is compared with.
-pub(super) enum Yardstick {
+pub(super) enum Comparison {
     /// The correlations of complete rows (p × p).
     Correlations(Mat<f64>),
     /// Correlations and log-likelihood of the best of all covariances for rows with missing values.
@@ -35,10 +35,10 @@ impl FactorAnalysis {
         (weights, deviations): (&[f64], &[f64]),
         source: &dyn RowSource,
         control: &Control<'_>,
-    ) -> Result<(Yardstick, usize)> {
+    ) -> Result<(Comparison, usize)> {
         let p = deviations.len();
         if p > SATURATED_FEATURES || census.supported_components() < p - 1 || control.is_cancelled() {
-            return Ok((Yardstick::Nothing, 0));
+            return Ok((Comparison::Nothing, 0));
         }
         let ppca = Ppca::new(p - 1)
             .solver(Solver::Em)
@@ -47,13 +47,13 @@ impl FactorAnalysis {
         let fit = ppca.fit_with(&ScaledRows::new(source, deviations, false)?, control)?;
         let volume: f64 = weights.iter().zip(deviations).map(|(w, d)| w * d.ln()).sum();
         let found = fit.report.log_likelihood.filter(|_| fit.report.converged());
-        let yardstick = found
-            .map_or(Yardstick::Nothing, |ell| Yardstick::Saturated(fit.model.covariance(), ell - volume));
-        Ok((yardstick, fit.report.passes))
+        let comparison = found
+            .map_or(Comparison::Nothing, |ell| Comparison::Saturated(fit.model.covariance(), ell - volume));
+        Ok((comparison, fit.report.passes))
     }
 }
 
-impl Solved {
+impl FactorSolution {
     /// Log-likelihood of the features divided by their deviations, and as they are.
     pub(super) fn log_likelihoods(&self) -> (f64, f64) {
         let normal = self.mean.len() as f64 * std::f64::consts::TAU.ln();
@@ -68,12 +68,12 @@ impl Solved {
         let model = FactorModel::new(best.loadings.as_ref(), None, &best.uniquenesses)?;
         let rows = counted_weight(self.seen.0, self.seen.1);
         let counted = |ell: f64| ell * (rows / self.seen.1); // of as many rows as are counted
-        let (matrix, fit) = match &self.yardstick {
-            Yardstick::Nothing => return Ok(None),
-            Yardstick::Correlations(r) => {
+        let (matrix, fit) = match &self.comparison {
+            Comparison::Nothing => return Ok(None),
+            Comparison::Correlations(r) => {
                 (r, FitIndices::of(r.as_ref(), Some(rows), &model, Some(counted(log_likelihood)))?)
             }
-            Yardstick::Saturated(r, saturated) => {
+            Comparison::Saturated(r, saturated) => {
                 let [model_value, saturated, independent] =
                     [log_likelihood, *saturated, self.independent_log_likelihood()].map(counted);
                 let likelihoods = Likelihoods { model: model_value, saturated, independent };

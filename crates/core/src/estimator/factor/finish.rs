@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::FactorAnalysis;
-use super::assess::Yardstick;
+use super::assess::Comparison;
 use super::starts::Tries;
 use crate::algorithm::Stop;
 use crate::assess::FactorModel;
@@ -14,7 +14,7 @@ use crate::linalg::Mat;
 use crate::model::{Factors, LinearGaussian, Noise};
 
 /// What a solver gives, with what is needed to go back to the scale of the data.
-pub(super) struct Solved {
+pub(super) struct FactorSolution {
     pub(super) plan: Plan,
     pub(super) tries: Tries,
     pub(super) mean: Vec<f64>,
@@ -23,20 +23,21 @@ pub(super) struct Solved {
     pub(super) seen: (usize, f64), // rows, weight
     pub(super) passes: usize,
     pub(super) holes: Option<Holes>,
-    pub(super) yardstick: Yardstick,
+    pub(super) comparison: Comparison,
 }
 
 impl FactorAnalysis {
     /// When the caller stops it during the rotation, the factors stay as they were found.
     pub(super) fn finish(
         &self,
-        solved: Solved,
+        solved: FactorSolution,
         started: Instant,
         control: &Control<'_>,
     ) -> Result<Fit<Factors>> {
         let (of_correlations, log_likelihood) = solved.log_likelihoods();
         let assessment = solved.assessment(log_likelihood)?;
-        let Solved { plan, tries, mean, deviations: d, seen: (rows, weight), passes, holes, .. } = solved;
+        let FactorSolution { plan, tries, mean, deviations: d, seen: (rows, weight), passes, holes, .. } =
+            solved;
         let Tries { best, lower, starts, agreeing } = tries;
         let (p, q) = (mean.len(), self.factors());
         let loadings = Mat::from_fn(p, q, |j, k| best.loadings[(j, k)] * d[j]);

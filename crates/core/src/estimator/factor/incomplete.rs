@@ -1,7 +1,7 @@
 //! Factor analysis of rows with missing values: maximum likelihood of the observed cells, from the optimum of
 //! the available cases.
 
-use super::finish::Solved;
+use super::finish::FactorSolution;
 use super::plan::{FactorProblem, choose_factor};
 use super::solve::deviations;
 use super::starts::{LOWER, SAME_OPTIMUM, Tries};
@@ -31,7 +31,7 @@ const AT_BOUND: f64 = 1e-9;
 const NO_LENGTH: f64 = 1e-8;
 
 /// What is known of the rows, whatever the start.
-struct Seen {
+struct ObservedMargins {
     census: Census,
     weights: Vec<f64>, // of each feature's cells
     mean: Vec<f64>,
@@ -53,13 +53,13 @@ impl FactorAnalysis {
         cases: AvailableCases,
         source: &dyn RowSource,
         control: &Control<'_>,
-    ) -> Result<Solved> {
+    ) -> Result<FactorSolution> {
         let AvailableCases { census, weights, mean, covariance, unseen_pairs } = cases;
         start::supported(Components::Count(self.factors()), &census)?;
         let variances: Vec<f64> = (0..mean.len()).map(|j| covariance[(j, j)]).collect();
         let deviations = deviations(&mean, &variances)?;
         let r = correlations(covariance.as_ref(), &deviations);
-        let seen = Seen { census, weights, mean, deviations, unseen_pairs: Some(unseen_pairs) };
+        let seen = ObservedMargins { census, weights, mean, deviations, unseen_pairs: Some(unseen_pairs) };
         let (optima, lower) = self.optima(r.as_ref(), control)?;
         let starts = optima.iter().map(|found| seen.parameters(found)).collect();
         self.climb(seen, Starts { starts, lower, passes: 1 }, source, control)
@@ -73,7 +73,7 @@ impl FactorAnalysis {
         margins: &Margins,
         source: &dyn RowSource,
         control: &Control<'_>,
-    ) -> Result<Solved> {
+    ) -> Result<FactorSolution> {
         let (p, q) = (source.n_features(), Components::Count(self.factors()));
         let variances = margins.variance();
         let deviations = deviations(margins.mean(), &variances)?;
@@ -84,7 +84,7 @@ impl FactorAnalysis {
             (0..p).map(|j| left(j).max(found.noise_variance(j).min(variances[j]))).collect();
         let start = LatentParameters::with_noises(margins.mean().to_vec(), loadings.as_ref(), &noises)?;
         let (weights, mean) = (margins.weight().to_vec(), margins.mean().to_vec());
-        let seen = Seen { census, weights, mean, deviations, unseen_pairs: None };
+        let seen = ObservedMargins { census, weights, mean, deviations, unseen_pairs: None };
         let lower = self.lower.unwrap_or(LOWER.0);
         self.climb(seen, Starts { starts: vec![start], lower, passes: passes + 1 }, source, control)
     }
@@ -110,11 +110,11 @@ impl FactorAnalysis {
     /// EM from each start; the best end is the answer.
     fn climb(
         &self,
-        seen: Seen,
+        seen: ObservedMargins,
         Starts { starts, lower, mut passes }: Starts,
         source: &dyn RowSource,
         control: &Control<'_>,
-    ) -> Result<Solved> {
+    ) -> Result<FactorSolution> {
         let least: Vec<f64> = seen.deviations.iter().map(|d| lower * d * d).collect();
         let mut found = Vec::with_capacity(starts.len());
         for start in starts {
@@ -127,10 +127,10 @@ impl FactorAnalysis {
                 break;
             }
         }
-        let Seen { census, weights, mean, deviations, unseen_pairs } = seen;
-        let (yardstick, more) = self.saturated(&census, (&weights, &deviations), source, control)?;
+        let ObservedMargins { census, weights, mean, deviations, unseen_pairs } = seen;
+        let (comparison, more) = self.saturated(&census, (&weights, &deviations), source, control)?;
         let holes = Holes::new(&census, unseen_pairs);
-        Ok(Solved {
+        Ok(FactorSolution {
             plan: self.plan_of_holes(&holes, mean.len()),
             tries: Tries::new(found, lower),
             mean,
@@ -139,7 +139,7 @@ impl FactorAnalysis {
             seen: (census.rows(), census.weight()),
             passes: passes + more,
             holes: Some(holes),
-            yardstick,
+            comparison,
         })
     }
 
@@ -150,7 +150,7 @@ impl FactorAnalysis {
     }
 }
 
-impl Seen {
+impl ObservedMargins {
     /// Where the iteration starts: what was found for features of unit variance, in the units of the data.
     fn parameters(&self, found: &FoundFactors) -> LatentParameters {
         let mut roots: Vec<f64> = found.uniquenesses.iter().map(|u| u.sqrt()).collect();

@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::evidence::Moments;
 use crate::model::{AnyModel, Factors, Kind};
 use crate::rotate::Rotate;
-use finish::Solved;
+use finish::FactorSolution;
 use plan::{FactorProblem, choose_factor};
 
 pub use standard_errors::{standard_errors, standard_errors_with};
@@ -177,7 +177,7 @@ impl FactorAnalysis {
         let problem = FactorProblem::of_moments(moments.n_features(), factors);
         let plan = choose_factor(self.solver, &problem)?.plan;
         let solved = with_threads(self.run.threads, || self.solve_moments(plan, moments, control))?;
-        self.finish(Solved { passes: 0, ..solved }, started, control)
+        self.finish(FactorSolution { passes: 0, ..solved }, started, control)
     }
 
     fn fit_source(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Fit<Factors>> {

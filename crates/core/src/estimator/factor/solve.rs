@@ -1,8 +1,8 @@
 //! Factors of complete rows: from their correlations where a p × p matrix fits, in passes where it does not.
 
 use super::FactorAnalysis;
-use super::assess::Yardstick;
-use super::finish::Solved;
+use super::assess::Comparison;
+use super::finish::FactorSolution;
 use super::plan::FactorChoice;
 use crate::algorithm::{Components, FoundFactors, Search, Start, em_factor, krylov_factor, newton_factor};
 use crate::control::Control;
@@ -26,7 +26,7 @@ impl FactorAnalysis {
         choice: FactorChoice,
         source: &dyn RowSource,
         control: &Control<'_>,
-    ) -> Result<Solved> {
+    ) -> Result<FactorSolution> {
         let FactorChoice { plan, in_passes } = choice;
         if in_passes {
             return self.solve_rows(plan, source, control);
@@ -37,7 +37,7 @@ impl FactorAnalysis {
             // A list of observed cells may turn out to have no missing values.
             Found::Incomplete(cases) if cases.census.missing() == 0 => {
                 let moments = gather(source, || Moments::empty_fast(p), control)?;
-                Ok(Solved { passes: 2, ..self.solve_moments(plan, &moments, control)? })
+                Ok(FactorSolution { passes: 2, ..self.solve_moments(plan, &moments, control)? })
             }
             Found::Incomplete(cases) => self.solve_available(cases, source, control),
         }
@@ -50,16 +50,17 @@ impl FactorAnalysis {
         moments: &Moments,
         source: &dyn RowSource,
         control: &Control<'_>,
-    ) -> Result<Solved> {
+    ) -> Result<FactorSolution> {
         let p = source.n_features();
         let solved = self.solve_moments(plan.clone(), moments, control);
         let error = moments.single_precision_error() * p as f64;
-        let coarse = |s: &Solved| s.tries.best.uniquenesses.iter().any(|u| error > NOISE_ACCURACY * u);
+        let coarse =
+            |s: &FactorSolution| s.tries.best.uniquenesses.iter().any(|u| error > NOISE_ACCURACY * u);
         if error == 0.0 || solved.as_ref().is_ok_and(|s| !coarse(s)) {
             return solved;
         }
         let moments = gather(source, || Moments::empty(p), control)?;
-        Ok(Solved { passes: 2, ..self.solve_moments(plan, &moments, control)? })
+        Ok(FactorSolution { passes: 2, ..self.solve_moments(plan, &moments, control)? })
     }
 
     pub(super) fn solve_moments(
@@ -67,7 +68,7 @@ impl FactorAnalysis {
         plan: Plan,
         moments: &Moments,
         control: &Control<'_>,
-    ) -> Result<Solved> {
+    ) -> Result<FactorSolution> {
         Components::Count(self.factors()).check_possible(moments.rows(), moments.n_features())?;
         let mut r = moments.covariance();
         let variances: Vec<f64> = (0..r.nrows()).map(|j| r[(j, j)]).collect();
@@ -84,8 +85,18 @@ impl FactorAnalysis {
         })?;
         let (mean, seen) = (moments.mean().to_vec(), (moments.rows(), moments.weight()));
         let weights = vec![moments.weight(); mean.len()];
-        let yardstick = Yardstick::Correlations(r);
-        Ok(Solved { plan, tries, mean, deviations, weights, seen, passes: 1, holes: None, yardstick })
+        let comparison = Comparison::Correlations(r);
+        Ok(FactorSolution {
+            plan,
+            tries,
+            mean,
+            deviations,
+            weights,
+            seen,
+            passes: 1,
+            holes: None,
+            comparison,
+        })
     }
 
     pub(super) fn solve_correlations(
@@ -101,7 +112,12 @@ impl FactorAnalysis {
         }
     }
 
-    fn solve_rows(&self, plan: Plan, source: &dyn RowSource, control: &Control<'_>) -> Result<Solved> {
+    fn solve_rows(
+        &self,
+        plan: Plan,
+        source: &dyn RowSource,
+        control: &Control<'_>,
+    ) -> Result<FactorSolution> {
         let p = source.n_features();
         let (census, margins) = gather(source, || Survey::empty(p), control)?.finish()?;
         if census.missing() > 0 {
@@ -117,8 +133,8 @@ impl FactorAnalysis {
         })?;
         let (mean, seen) = (margins.mean().to_vec(), (census.rows(), census.weight()));
         let weights = margins.weight().to_vec();
-        let yardstick = Yardstick::Nothing;
-        Ok(Solved { plan, tries, mean, deviations, weights, seen, passes, holes: None, yardstick })
+        let comparison = Comparison::Nothing;
+        Ok(FactorSolution { plan, tries, mean, deviations, weights, seen, passes, holes: None, comparison })
     }
 }
 
