@@ -9,10 +9,10 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from covary import _covary
-from covary._html import summary
 from covary._input import features_restored_on_failure, rows_of, seed_of, whole
 from covary._progress import Progress
 from covary._questions import Questions
+from covary._summary import Summary
 from covary._warn import warn
 
 
@@ -299,6 +299,25 @@ class LinearGaussianEstimator(Questions, BaseEstimator):
     def _n_features_out(self):
         return self.n_components_
 
+    def summary(self):
+        """What the fit has found, as text: what ``covary inspect`` prints for the saved model.
+
+        Variances have divisor n, as in files. A notebook shows the same as tables.
+
+        Returns
+        -------
+        str
+            Its ``repr`` is the text itself.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from covary import PPCA
+        >>> X = np.vstack([3.0 * np.eye(3), -3.0 * np.eye(3)]) * [3.0, 2.0, 1.0]
+        >>> PPCA(1).fit(X).summary()  # doctest: +NORMALIZE_WHITESPACE
+        """
+        return Summary(self._fitted().describe())
+
     def save(self, path):
         """Write the model to a file that :func:`covary.load` and the command read.
 
@@ -310,10 +329,6 @@ class LinearGaussianEstimator(Questions, BaseEstimator):
         self._fitted().save(os.fspath(path), bool(self._whitens()))
 
     # -- manners ---------------------------------------------------------------------------------------------
-
-    def _summary(self):
-        """What a notebook shows besides."""
-        return {}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -328,10 +343,13 @@ class LinearGaussianEstimator(Questions, BaseEstimator):
         return {**state, "_numbers": {}} if "_numbers" in state else state
 
     def _repr_html_inner(self):
-        return super()._repr_html_inner() + (summary(self) if self.__sklearn_is_fitted__() else "")
+        return super()._repr_html_inner() + self._summary_html()
 
     def _repr_mimebundle_(self, **kwargs):
         bundle = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in bundle and self.__sklearn_is_fitted__():
-            bundle["text/html"] += summary(self)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._summary_html()
         return bundle
+
+    def _summary_html(self):
+        return self.summary()._repr_html_() if self.__sklearn_is_fitted__() else ""

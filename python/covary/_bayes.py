@@ -207,11 +207,3 @@ class BayesianPCA(LinearGaussianEstimator):
         if found is None or found["method"] != "vb":
             raise AttributeError("elbo_ is for a fit with method='vb'; report_['bayes']['objective'] has what others maximise")
         return float("nan") if found["objective"] is None else found["objective"]
-
-    def _summary(self):
-        found = self.report_.get("bayes")
-        if found is None:
-            return {}
-        what = "bound on log evidence" if found["method"] == "vb" else "log posterior of W"
-        value = "not known" if found["objective"] is None else f"{found['objective']:.6g}"
-        return {"method": found["method"], "components allowed": found["allowed"], what: value}

@@ -369,16 +369,6 @@ class FactorAnalysis(LinearGaussianEstimator):
         rows = rows_of(self, X)
         return model.scores(rows, method, is_single(X, rows), self.n_threads)
 
-    def _summary(self):
-        fit = self.fit_indices_
-        indices = ("chi2", "dof", "p_value", "rmsea", "cfi", "tli", "srmr")
-        rotation = self.report_.get("rotation")
-        return {
-            "rotation": "none" if rotation is None else rotation["method"],
-            "fit": ", ".join(f"{name} {fit[name]:.4g}" for name in indices),
-            "Heywood cases": ", ".join(map(str, self.heywood_)) or "none",
-        }
-
 
 _INDICES = (
     "chi2", "dof", "p_value", "rmsea", "rmsea_ci", "cfi", "tli", "srmr", "rmsr", "aic", "bic", "bic_difference",

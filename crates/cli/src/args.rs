@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use covary::model::AnyModel;
 use covary::{Components, Request, Run};
 use covary_io::{Budget, Format, ReadOptions, Selection, TripleColumns};
-pub(crate) use factor::{CUT, Rotate, RotationName, Towards, cut, kaiser, level, rotation};
+pub(crate) use factor::{Rotate, RotationName, Towards, cut, kaiser, level, rotation};
 pub(crate) use impute::{Filling, Holdout, Impute};
 pub(crate) use select::Select;
 

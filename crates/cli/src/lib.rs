@@ -1,25 +1,22 @@
-//! The `covary` command as a library of one function, so that the Python package carries the command too.
+//! The `covary` command as a library, so that the Python package carries the command and its tables too.
 #![forbid(unsafe_code)]
 
 mod advice;
 mod args;
-mod bayes;
 mod command;
 mod console;
 mod escape;
 mod exit;
-mod factors;
 mod files;
 mod flags;
 mod interrupt;
 mod kinds;
-mod loadings;
 mod notice;
 mod output;
 mod phrase;
+mod print;
 mod progress;
 mod source;
-mod summary;
 mod table;
 
 use std::ffi::OsString;
@@ -27,6 +24,8 @@ use std::ffi::OsString;
 use clap::Parser;
 
 use exit::Code;
+
+pub use print::text;
 
 /// Runs the command with these arguments, the first of which is its name, and gives the exit code.
 ///

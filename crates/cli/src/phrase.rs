@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use covary::Error;
+pub(crate) use covary::describe::count;
 use covary::error::Cell;
 use covary_io::{Schema, shown};
 
@@ -15,14 +16,6 @@ pub(crate) fn file_name(path: &Path) -> String {
     match path.to_str() {
         Some("-") => "standard input".into(),
         _ => format!("'{}'", path.display()),
-    }
-}
-
-/// One of something, or several.
-pub(crate) fn count(n: usize, what: &str) -> String {
-    match n {
-        1 => format!("1 {what}"),
-        _ => format!("{n} {what}s"),
     }
 }
 

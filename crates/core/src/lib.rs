@@ -29,6 +29,7 @@
 //! | [`select`] | choosing the number of components |
 //! | [`memory`] | planned sizes, checked before they are allocated |
 //! | [`persist`] | models and evidence as bytes that two languages can read |
+//! | [`describe`] | one description of a model: facts for programs, lines and tables for people |
 //!
 //! Symbols, once and for all: x is a row of p features, z its q latent variables, W the p × q loadings, μ the
 //! mean, ε the noise of variance σ², and $x = Wz + \mu + \varepsilon$.
@@ -40,6 +41,7 @@ pub mod assess;
 pub mod blocks;
 mod control;
 pub mod data;
+pub mod describe;
 pub mod error;
 pub mod estimator;
 pub mod evidence;

@@ -4,6 +4,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "arguments arrive from Python by value")]
 
 mod command;
+mod description;
 mod door;
 mod errors;
 mod fit;

@@ -19,6 +19,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+use crate::description::description;
 use crate::door::{Manner, now, run};
 use crate::input::{Held, Rows, write};
 use crate::kinds;
@@ -373,6 +374,11 @@ impl Model {
     #[getter]
     fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         to_python(py, &self.saved.report)
+    }
+
+    /// What is told of the model, for people: `lines`, `tables` and the `text` that the command would print.
+    fn describe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        description(py, &self.saved)
     }
 
     /// Wall time of the fit; not part of a file.

@@ -10,9 +10,6 @@ use crate::console::Console;
 use crate::exit::{Failure, Result};
 use crate::flags;
 
-/// Standardised loadings below this are left out of tables.
-pub(crate) const CUT: f64 = 0.3;
-
 /// A rotation as people type it.
 #[derive(Debug, Clone)]
 pub(crate) enum RotationName {

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use covary::data::{RowSource, RowStream};
+use covary::describe::{Description, Detail, Facts, Line, describe};
 use covary::evidence::Moments;
 use covary::persist::SavedModel;
 use covary::select::Select;
@@ -12,15 +13,15 @@ use serde::Serialize;
 
 use super::choose;
 use crate::args::{Fit, Start};
-use crate::console::print;
+use crate::console;
 use crate::exit::{Code, Failure, Result};
 use crate::files::read_moments;
 use crate::interrupt;
 use crate::notice;
 use crate::phrase::{about_features, about_rows, file_name, place};
+use crate::print::{self, json};
 use crate::progress::Progress;
 use crate::source::{Rows, Source};
-use crate::summary::{Facts, json};
 
 /// Fits, writes and tells.
 pub(crate) fn run(args: &Fit) -> Result<Code> {
@@ -215,7 +216,7 @@ struct Summary<'a> {
     data: String,
     model_file: Option<String>,
     #[serde(flatten)]
-    facts: Facts,
+    facts: &'a Facts,
     components_because: &'a str,
     carried: Vec<Column<'a>>,
     left_out: Vec<Column<'a>>,
@@ -223,18 +224,23 @@ struct Summary<'a> {
 }
 
 fn tell(args: &Fit, saved: &SavedModel, schema: Option<&Schema>, seconds: f64) -> Result<()> {
+    let because = saved.report.choice.as_deref().unwrap_or(&args.components_because);
+    let description = describe(saved, &Detail { because: Some(because), ..Detail::default() })?;
     let summary = Summary {
         data: args.data.display().to_string(),
         model_file: args.output.as_ref().map(|path| path.display().to_string()),
-        facts: Facts::new(saved)?,
-        components_because: saved.report.choice.as_deref().unwrap_or(&args.components_because),
+        facts: &description.facts,
+        components_because: because,
         carried: schema.map(carried).unwrap_or_default(),
         left_out: schema.map(left_out).unwrap_or_default(),
         seconds,
     };
     match args.json {
-        true => print(&json(&summary)?),
-        false => args.console.show(&text(&summary, args.matrix.is_some())),
+        true => console::print(&json(&summary)?),
+        false => {
+            let lines = [description.lines.clone(), lines(&summary, args.matrix.is_some())].concat();
+            args.console.show(&print::text(&Description { lines, ..description }, &print::in_flags))
+        }
     }
 }
 
@@ -257,20 +263,21 @@ fn left_out(schema: &Schema) -> Vec<Column<'_>> {
     schema.left_out.iter().map(|c| Column { name: &c.name, because: because(c) }).collect()
 }
 
-fn text(summary: &Summary<'_>, of_matrix: bool) -> String {
+/// What the command itself has to tell.
+fn lines(summary: &Summary<'_>, of_matrix: bool) -> Vec<Line> {
     let kept = match &summary.model_file {
         Some(path) => path.clone(),
         None => "not kept; add -o model.covary to keep it".into(),
     };
-    let mut more = Vec::new();
+    let mut lines = Vec::new();
     if of_matrix {
-        more.push(("mean", "taken as 0, because a matrix does not tell it".into()));
+        lines.push(Line::new("mean", "taken as 0, because a matrix does not tell it"));
     }
     let lists = [("columns carried", &summary.carried), ("columns left out", &summary.left_out)];
-    more.extend(lists.into_iter().filter(|(_, l)| !l.is_empty()).map(|(name, l)| (name, list(l))));
-    more.push(("model file", kept));
-    more.push(("seconds", format!("{:.3}", summary.seconds)));
-    summary.facts.text(Some(summary.components_because), more)
+    lines.extend(lists.into_iter().filter(|(_, l)| !l.is_empty()).map(|(name, l)| Line::new(name, list(l))));
+    lines.push(Line::new("model file", kept));
+    lines.push(Line::new("seconds", format!("{:.3}", summary.seconds)));
+    lines
 }
 
 fn list(columns: &[Column<'_>]) -> String {

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use covary::Control;
 use covary::data::RowSource;
+use covary::describe::{number, percent};
 use covary::model::AnyModel;
 use covary::select::{CellScores, CellSplit, CellValidation};
 use serde::Serialize;
@@ -16,9 +17,9 @@ use crate::exit::{Code, Failure, Result};
 use crate::files::read_model;
 use crate::interrupt;
 use crate::phrase::{about_rows, count, file_name};
+use crate::print::json;
 use crate::source::{ModelFeatures, Source};
-use crate::summary::json;
-use crate::table::{number, pairs, percent};
+use crate::table::pairs;
 
 /// Hides, predicts and tells.
 pub(super) fn run(args: &Holdout) -> Result<Code> {

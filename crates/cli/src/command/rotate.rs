@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use covary::describe::{Facts, Line, describe_rotated};
 use covary::estimator::{Report, turned_with};
 use covary::linalg::Mat;
 use covary::model::{AnyModel, Factors, Noise};
@@ -11,16 +12,14 @@ use covary_io::{ReadOptions, matrix};
 use serde::Serialize;
 
 use crate::args::{Rotate, Towards};
-use crate::console::print;
+use crate::console;
 use crate::exit::{Code, Failure, Result};
-use crate::factors::{FactorFacts, rows};
 use crate::files::read_model;
 use crate::interrupt;
 use crate::notice;
 use crate::output::new_file;
 use crate::phrase::{about_features, count, file_name};
-use crate::summary::json;
-use crate::table::pairs;
+use crate::print::{self, json};
 
 /// Turns, writes and tells.
 pub(super) fn run(args: &Rotate) -> Result<Code> {
@@ -99,33 +98,19 @@ fn read_target(args: &Rotate, path: &Path, features: &[String], q: usize) -> Res
 }
 
 #[derive(Serialize)]
-struct Told<'a> {
+struct Told {
     model_file: Option<String>,
-    feature_names: &'a [String],
-    loadings: Vec<Vec<f64>>,
     #[serde(flatten)]
-    facts: FactorFacts,
+    facts: Facts,
 }
 
 fn tell(args: &Rotate, saved: &SavedModel) -> Result<()> {
-    // Also where a rotation was undone.
-    let model = saved.model.with_loadings()?.factors();
-    let shown = SavedModel { model: Arc::new(model.clone()), ..saved.clone() };
-    let Some(facts) = FactorFacts::new(&shown) else { return Ok(()) };
-    let facts = facts.with_cut(args.cut);
+    let mut description = describe_rotated(saved, args.cut)?;
+    let model_file = args.output.as_ref().map(|path| path.display().to_string());
     if args.json {
-        return print(&json(&Told {
-            model_file: args.output.as_ref().map(|path| path.display().to_string()),
-            feature_names: &shown.features,
-            loadings: rows(model.pattern().as_ref()),
-            facts,
-        })?);
+        return console::print(&json(&Told { model_file, facts: description.facts })?);
     }
-    let kept = match &args.output {
-        Some(path) => path.display().to_string(),
-        None => "not kept; add -o rotated.covary to keep it".into(),
-    };
-    let mut all = facts.pairs();
-    all.push(("model file", kept));
-    args.console.show(&format!("{}\n{}", pairs(&all), facts.tables()))
+    let kept = model_file.unwrap_or_else(|| "not kept; add -o rotated.covary to keep it".into());
+    description.lines.push(Line::new("model file", kept));
+    args.console.show(&print::text(&description, &print::in_flags))
 }

@@ -1,6 +1,7 @@
 //! `covary select`: a table over the number of components, what each method chooses, and a recommendation.
 
 use covary::Error;
+use covary::describe::{numbers, percent};
 use covary::select::{Absent, Line, Select, Selection};
 use serde::Serialize;
 
@@ -11,8 +12,8 @@ use crate::exit::{Code, Result};
 use crate::files::read_moments;
 use crate::interrupt;
 use crate::phrase::{about_features, about_rows, count};
+use crate::print::json;
 use crate::source::{Rows, Source};
-use crate::summary::json;
 use crate::table;
 
 /// Most lines that people are shown; the choices are among them.
@@ -88,7 +89,7 @@ fn text(selection: &Selection, features: &[String]) -> String {
     let holes = selection
         .holes
         .as_ref()
-        .map_or(String::new(), |holes| format!(", {} of the cells missing", table::percent(holes.share())));
+        .map_or(String::new(), |holes| format!(", {} of the cells missing", percent(holes.share())));
     let chosen = table::columns(&["method", "q", "because"], choices);
     let advice = format!("\ntake {}: {}\n", selection.recommended, selection.reason);
     let redundant = selection.redundant.as_ref();
@@ -110,12 +111,12 @@ fn lines(selection: &Selection) -> String {
     let shown: Vec<&Line> = selection.table.iter().take(last.clamp(3, LINES)).collect();
     let column = |name: &'static str, of: fn(&Line) -> Option<f64>| -> Option<(&str, Vec<String>)> {
         let known: Vec<f64> = shown.iter().filter_map(|line| of(line)).collect();
-        let mut told = table::numbers(&known).into_iter();
+        let mut told = numbers(&known).into_iter();
         let cells = shown.iter().map(|line| of(line).and_then(|_| told.next()).unwrap_or_default());
         (!known.is_empty()).then(|| (name, cells.collect()))
     };
     let numbers = shown.iter().map(|line| line.components.to_string()).collect();
-    let shares = shown.iter().map(|line| table::percent(line.explained)).collect();
+    let shares = shown.iter().map(|line| percent(line.explained)).collect();
     let columns: Vec<(&str, Vec<String>)> = [
         Some(("q", numbers)),
         column("variance", |l| l.eigenvalue),

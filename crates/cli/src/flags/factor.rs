@@ -92,7 +92,7 @@ pub(crate) struct Rotate {
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub(crate) seed: u64,
     /// Leave out standardised loadings below this size
-    #[arg(long, value_name = "X", value_parser = args::cut, default_value_t = args::CUT)]
+    #[arg(long, value_name = "X", value_parser = args::cut, default_value_t = covary::describe::CUT)]
     pub(crate) cut: f64,
     /// Print the rotated loadings as JSON
     #[arg(long)]

@@ -72,6 +72,10 @@ const MODULES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "describe",
+        &["error", "control", "linalg", "evidence", "model", "algorithm", "assess", "estimator", "persist"],
+    ),
+    (
         "request",
         &["error", "memory", "control", "data", "evidence", "model", "algorithm", "estimator", "select"],
     ),

@@ -1,20 +1,20 @@
-//! What a model of factors is, for people as tables and for programs as JSON.
+//! What is told of factors: how they were turned, their loadings, how well they fit.
 
-use covary::assess::{Adequacy, FitIndices, Precision};
-use covary::estimator::{FactorReport, RotationReport};
-use covary::linalg::{Mat, MatRef};
-use covary::model::Factors;
-use covary::persist::SavedModel;
 use serde::Serialize;
 
-use crate::args::CUT;
-use crate::loadings::{self, Loadings};
-use crate::phrase::count;
-use crate::table::{number, pairs};
+use super::loadings::{self, Loadings};
+use super::number::{count, number};
+use super::{Advice, Description, Detail, Facts, Line, Part, PartFacts, Table, Told, Words, rows};
+use crate::assess::{Adequacy, FitIndices, Precision};
+use crate::error::Result;
+use crate::estimator::{FactorReport, Report, RotationReport, standard_errors_with};
+use crate::linalg::Mat;
+use crate::model::Factors;
+use crate::persist::SavedModel;
 
-/// The facts about factors; the keys are part of the command's contract.
-#[derive(Debug, Serialize)]
-pub(crate) struct FactorFacts {
+/// The facts about factors.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct FactorFacts {
     rotation: Option<RotationReport>,
     discrepancy: Option<f64>,
     dof: Option<i64>,
@@ -38,35 +38,65 @@ pub(crate) struct FactorFacts {
     fit: Option<FitIndices>,
     adequacy: Option<Adequacy>,
     standard_errors: Option<Precision>,
-    #[serde(skip)]
-    table: ForTable,
 }
 
-/// What tables need besides.
-#[derive(Debug)]
-struct ForTable {
-    features: Vec<String>,
-    pattern: Mat<f64>,
-    fitted: bool,
-    oblique: bool,
-    cut: f64,
+/// The facts about loadings that were turned.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct RotatedFacts {
+    feature_names: Vec<String>,
+    loadings: Vec<Vec<f64>>,
+    #[serde(flatten)]
+    factors: FactorFacts,
+}
+
+pub(super) fn part(saved: &SavedModel, detail: &Detail<'_>) -> Result<Part> {
+    let Some(model) = saved.model.downcast_ref::<Factors>() else {
+        return super::components::part(saved, detail);
+    };
+    let mut facts = FactorFacts::new(model, &saved.report, &saved.features);
+    if let Some(errors) = detail.errors {
+        facts.standard_errors = Some(standard_errors_with(model, &saved.report, errors.control)?);
+    }
+    let mut tables = facts.tables(model, &saved.features, detail.cut);
+    tables.extend(facts.assessment(&saved.report, &saved.features));
+    Ok(Part {
+        components: saved.report.components.to_string(),
+        lines: facts.lines(),
+        so_far: count(saved.report.trace.len(), "iteration"),
+        last: Vec::new(),
+        tables,
+        facts: PartFacts { factors: Some(facts), ..PartFacts::default() },
+    })
+}
+
+/// Describes loadings that were turned, or turned back, whatever the model. Standardised loadings below `cut` are left
+/// blank.
+///
+/// # Errors
+/// When the model has no loadings.
+pub fn describe_rotated(saved: &SavedModel, cut: f64) -> Result<Description> {
+    let model = saved.model.with_loadings()?.factors();
+    let factors = FactorFacts::new(&model, &saved.report, &saved.features);
+    let (lines, tables) = (factors.lines(), factors.tables(&model, &saved.features, cut));
+    let (feature_names, loadings) = (saved.features.clone(), rows(model.pattern().as_ref()));
+    let facts = Facts(Told::Rotated(Box::new(RotatedFacts { feature_names, loadings, factors })));
+    Ok(Description { facts, lines, tables })
 }
 
 impl FactorFacts {
-    /// Of a model of factors; `None` for other models.
-    pub(crate) fn new(saved: &SavedModel) -> Option<Self> {
-        let model: &Factors = saved.model.downcast_ref()?;
-        let report = saved.report.factor();
+    fn new(model: &Factors, report: &Report, features: &[String]) -> Self {
+        let rotation = report.rotation.clone();
+        let report = report.factor();
         let told = |f: fn(&FactorReport) -> f64| report.map(f);
         let counted = |f: fn(&FactorReport) -> usize| report.map(f);
         let assessment = report.and_then(|r| r.assessment.as_ref());
         let heywood = report.map(|r| r.heywood.as_slice()).unwrap_or_default();
         let noise = model.gaussian().noise();
-        let (pattern, correlation) = (model.standardised_pattern(), model.correlation());
+        let pattern = model.standardised_pattern();
         let factor_variances = model.factor_variances();
         let proportions: Vec<f64> = factor_variances.iter().map(|v| v / model.n_features() as f64).collect();
-        Some(Self {
-            rotation: saved.report.rotation.clone(),
+        Self {
+            rotation,
             discrepancy: report.and_then(|r| r.discrepancy),
             dof: report.map(|r| r.dof),
             correlation_log_likelihood: told(|r| r.correlation_log_likelihood),
@@ -74,7 +104,7 @@ impl FactorFacts {
             starts: counted(|r| r.starts),
             agreeing: counted(|r| r.agreeing),
             lower: told(|r| r.lower),
-            heywood: heywood.iter().map(|&j| saved.features[j].clone()).collect(),
+            heywood: heywood.iter().map(|&j| features[j].clone()).collect(),
             unused: report.map_or(0, |r| r.unused),
             noise_variances: (0..model.n_features()).map(|j| noise.of(j)).collect(),
             uniquenesses: model.uniquenesses(),
@@ -82,42 +112,29 @@ impl FactorFacts {
             complexities: complexities(&pattern),
             standardised_loadings: rows(pattern.as_ref()),
             structure: rows(model.standardised_structure().as_ref()),
-            factor_correlation: rows(correlation.as_ref()),
+            factor_correlation: rows(model.correlation().as_ref()),
             cumulative: running_sum(&proportions),
             proportions,
             factor_variances,
             fit: assessment.map(|a| a.fit.clone()),
             adequacy: assessment.and_then(|a| a.adequacy.clone()),
             standard_errors: None,
-            table: ForTable::new(saved, model, pattern),
-        })
+        }
     }
 
-    /// The same with another limit for loadings that are shown.
-    pub(crate) fn with_cut(mut self, cut: f64) -> Self {
-        self.table.cut = cut;
-        self
-    }
-
-    /// The same with standard errors.
-    pub(crate) fn with_errors(mut self, precision: Precision) -> Self {
-        self.standard_errors = Some(precision);
-        self
-    }
-
-    /// How the factors were found, as names and values.
-    pub(crate) fn pairs(&self) -> Vec<(&'static str, String)> {
-        let mut pairs = vec![("rotation", self.rotation_in_words())];
+    /// How the factors were found.
+    fn lines(&self) -> Vec<Line> {
+        let mut lines = vec![Line::new("rotation", self.rotation_in_words())];
         if let Some((starts, agreeing)) = self.starts.zip(self.agreeing).filter(|(starts, _)| *starts > 1) {
-            pairs.push(("starts", format!("{starts}, of which {agreeing} ended at this optimum")));
+            lines.push(Line::new("starts", format!("{starts}, of which {agreeing} ended at this optimum")));
         }
         if !self.heywood.is_empty() {
-            pairs.push(("Heywood case", self.heywood_in_words()));
+            lines.push(Line::new("Heywood case", self.heywood_in_words()));
         }
         if self.unused > 0 {
-            pairs.push(("unused", self.unused_in_words()));
+            lines.push(Line::new("unused", self.unused_in_words()));
         }
-        pairs
+        lines
     }
 
     fn rotation_in_words(&self) -> String {
@@ -135,76 +152,61 @@ impl FactorFacts {
     fn heywood_in_words(&self) -> String {
         let names: Vec<String> = self.heywood.iter().map(|name| format!("'{name}'")).collect();
         format!(
-            "{} at the least uniqueness, {}: the factors explain all of it, which is rarely true; ask for fewer factors, or leave a feature out that only repeats others",
+            "{} at the least uniqueness, {}: the factors explain all of it, which is rarely true; \
+             ask for fewer factors, or leave a feature out that only repeats others",
             names.join(", "),
             self.lower.map(number).unwrap_or_default()
         )
     }
 
-    fn unused_in_words(&self) -> String {
+    fn unused_in_words(&self) -> Words {
         let q = self.factor_variances.len();
-        format!(
-            "{} of {q} explain nothing: the data hold {}; ask for -q {}",
-            self.unused,
-            count(q - self.unused, "factor"),
-            (q - self.unused).max(1)
+        let held = q - self.unused;
+        Words::advised(
+            format!("{} of {q} explain nothing: the data hold {}", self.unused, count(held, "factor")),
+            Advice::Factors(held.max(1)),
         )
     }
 
     /// Loadings, what the factors explain, and their correlations.
-    pub(crate) fn tables(&self) -> String {
-        let table = Loadings {
-            features: &self.table.features,
-            pattern: &self.table.pattern,
+    fn tables(&self, model: &Factors, features: &[String], cut: f64) -> Vec<Table> {
+        let loadings = Loadings {
+            features,
+            pattern: &model.standardised_pattern(),
             errors: self.standard_errors.as_ref().map(|p| &p.standardised.loadings),
             communalities: &self.communalities,
             uniquenesses: &self.uniquenesses,
             complexities: &self.complexities,
-            cut: self.table.cut,
+            cut,
         };
         let explained = loadings::explained(&self.factor_variances, &self.proportions, &self.cumulative);
-        let correlations = match self.table.oblique {
-            true => format!("\n{}", loadings::correlations(&self.factor_correlation)),
-            false => String::new(),
-        };
-        format!("{}\n{explained}{correlations}", table.text())
+        let phi = &self.factor_correlation;
+        let oblique = (0..phi.len()).any(|i| phi[i][..i].iter().any(|r| r.abs() > 1e-8));
+        let correlations = oblique.then(|| loadings::correlations(phi));
+        [loadings.table(), explained].into_iter().chain(correlations).collect()
     }
 
-    /// How well the factors fit, and whether the correlations were worth it.
-    pub(crate) fn assessment(&self) -> String {
+    /// How well the factors fit, and whether the correlations were worth it; nothing for numbers that were given.
+    fn assessment(&self, report: &Report, features: &[String]) -> Option<Table> {
+        report.factor()?;
         let mut all = match &self.fit {
             Some(fit) => fit_pairs(fit),
-            None if self.table.fitted => {
-                vec![("fit indices", "none: no covariance of all features to compare with".into())]
-            }
-            None => return String::new(),
+            None => vec![("fit indices", "none: no covariance of all features to compare with".into())],
         };
-        if let Some(adequacy) = &self.adequacy {
-            all.extend(self.adequacy_pairs(adequacy));
-        }
-        format!("\n{}", pairs(&all))
-    }
-
-    fn adequacy_pairs(&self, adequacy: &Adequacy) -> Vec<(&'static str, String)> {
-        let each = adequacy.kmo.features.iter().zip(&self.table.features);
-        let lowest = each.min_by(|a, b| a.0.total_cmp(b.0));
-        let lowest = lowest.map(|(value, name)| format!(", lowest {value:.3} for '{name}'"));
-        let kmo = format!("{:.3}{}", adequacy.kmo.overall, lowest.unwrap_or_default());
-        let mut all = vec![("KMO", kmo)];
-        if let Some(test) = &adequacy.sphericity {
-            all.push(("Bartlett's sphericity", chi2(test.chi2, test.dof as i64, test.p_value)));
-        }
-        all
+        all.extend(self.adequacy.iter().flat_map(|adequacy| adequacy_pairs(adequacy, features)));
+        Some(Table::of_pairs(all))
     }
 }
 
-impl ForTable {
-    fn new(saved: &SavedModel, model: &Factors, pattern: Mat<f64>) -> Self {
-        let phi = model.correlation();
-        let oblique = (0..phi.nrows()).any(|i| (0..i).any(|j| phi[(i, j)].abs() > 1e-8));
-        let fitted = saved.report.factor().is_some();
-        Self { features: saved.features.clone(), pattern, fitted, oblique, cut: CUT }
+fn adequacy_pairs(adequacy: &Adequacy, features: &[String]) -> Vec<(&'static str, String)> {
+    let lowest = adequacy.kmo.features.iter().zip(features).min_by(|a, b| a.0.total_cmp(b.0));
+    let lowest = lowest.map(|(value, name)| format!(", lowest {value:.3} for '{name}'"));
+    let kmo = format!("{:.3}{}", adequacy.kmo.overall, lowest.unwrap_or_default());
+    let mut all = vec![("KMO", kmo)];
+    if let Some(test) = &adequacy.sphericity {
+        all.push(("Bartlett's sphericity", chi2(test.chi2, test.dof as i64, test.p_value)));
     }
+    all
 }
 
 /// The indices that tables of factor analyses carry.
@@ -260,9 +262,4 @@ fn running_sum(values: &[f64]) -> Vec<f64> {
         Some(*sum)
     };
     values.iter().scan(0.0, add).collect()
-}
-
-/// A matrix for JSON.
-pub(crate) fn rows(matrix: MatRef<'_, f64>) -> Vec<Vec<f64>> {
-    matrix.row_iter().map(|row| row.iter().copied().collect()).collect()
 }

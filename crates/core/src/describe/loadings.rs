@@ -1,40 +1,36 @@
 //! Tables of factor loadings the way they are read: sorted, small ones blank, and what the factors explain under them.
 
-use comfy_table::{CellAlignment, ContentArrangement, Table};
-use covary::linalg::Mat;
-
-use crate::table::{add_rows, lines, plain};
+use super::{Advice, Table, Words};
+use crate::linalg::Mat;
 
 /// Features that are listed.
 const LISTED: usize = 200;
 
 /// Loadings, and what stands beside and under them.
-pub(crate) struct Loadings<'a> {
-    pub(crate) features: &'a [String],
+pub(super) struct Loadings<'a> {
+    pub(super) features: &'a [String],
     /// Standardised (p × q).
-    pub(crate) pattern: &'a Mat<f64>,
+    pub(super) pattern: &'a Mat<f64>,
     /// Their standard errors, if they are wanted (p × q).
-    pub(crate) errors: Option<&'a Mat<f64>>,
-    pub(crate) communalities: &'a [f64],
-    pub(crate) uniquenesses: &'a [f64],
-    pub(crate) complexities: &'a [f64],
+    pub(super) errors: Option<&'a Mat<f64>>,
+    pub(super) communalities: &'a [f64],
+    pub(super) uniquenesses: &'a [f64],
+    pub(super) complexities: &'a [f64],
     /// Loadings below this are left out.
-    pub(crate) cut: f64,
+    pub(super) cut: f64,
 }
 
 impl Loadings<'_> {
     /// One line for each feature: those that load most on the first factor, then on the second, …, each group descending.
-    pub(crate) fn text(&self) -> String {
+    pub(super) fn table(&self) -> Table {
         let q = self.pattern.ncols();
         let names = ["h²".to_owned(), "u²".into(), "complexity".into()];
         let header = [vec!["feature".into()], factor_names(q), names.to_vec()].concat();
         let rows: Vec<Vec<String>> =
             reading_order(self.pattern).into_iter().take(LISTED).map(|j| self.row(j)).collect();
-        let text = aligned(&header, rows);
-        match self.features.len().saturating_sub(LISTED) {
-            0 => text,
-            more => format!("{text} … and {more} more features; --json has all\n"),
-        }
+        let more = self.features.len().saturating_sub(LISTED);
+        let note = Words::advised(format!("… and {more} more features"), Advice::AllLoadings);
+        Table { note: (more > 0).then_some(note), ..Table::of_numbers(header, rows) }
     }
 
     fn row(&self, j: usize) -> Vec<String> {
@@ -56,7 +52,7 @@ impl Loadings<'_> {
 }
 
 /// What each factor explains of features of variance 1: the sum of squares, its share of all variance, and of all so far.
-pub(crate) fn explained(variances: &[f64], proportions: &[f64], cumulative: &[f64]) -> String {
+pub(super) fn explained(variances: &[f64], proportions: &[f64], cumulative: &[f64]) -> Table {
     let line = |name: &str, values: &[f64]| {
         std::iter::once(name.to_owned()).chain(values.iter().map(|v| three(*v))).collect::<Vec<_>>()
     };
@@ -66,21 +62,21 @@ pub(crate) fn explained(variances: &[f64], proportions: &[f64], cumulative: &[f6
         line("proportion of variance", proportions),
         line("cumulative", cumulative),
     ];
-    aligned(&header, rows.to_vec())
+    Table::of_numbers(header, rows.to_vec())
 }
 
 /// The correlations of factors, below the diagonal.
-pub(crate) fn correlations(phi: &[Vec<f64>]) -> String {
+pub(super) fn correlations(phi: &[Vec<f64>]) -> Table {
     let names = factor_names(phi.len());
     let row = |(i, name): (usize, &String)| {
         std::iter::once(name.clone()).chain(phi[i][..=i].iter().map(|v| three(*v))).collect::<Vec<_>>()
     };
     let header = [vec!["factor correlations".to_owned()], names.clone()].concat();
-    aligned(&header, names.iter().enumerate().map(row).collect())
+    Table::of_numbers(header, names.iter().enumerate().map(row).collect())
 }
 
 /// f1, f2, …
-pub(crate) fn factor_names(q: usize) -> Vec<String> {
+fn factor_names(q: usize) -> Vec<String> {
     (1..=q).map(|k| format!("f{k}")).collect()
 }
 
@@ -94,18 +90,6 @@ fn reading_order(pattern: &Mat<f64>) -> Vec<usize> {
         .collect();
     order.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2)));
     order.into_iter().map(|(_, _, j)| j).collect()
-}
-
-/// Names on the left, numbers aligned to the right; as wide as it is, because wrapped columns cannot be read.
-fn aligned(header: &[String], rows: Vec<Vec<String>>) -> String {
-    let mut table: Table = plain();
-    table.set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(header.to_vec());
-    add_rows(&mut table, rows);
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    lines(&table)
 }
 
 /// Three decimals; no −0.000.
@@ -136,7 +120,6 @@ mod tests {
             complexities: &[2.0],
             cut: 0.3,
         };
-        let text = table.text();
-        assert!(text.contains("-0.310") && !text.contains("0.290"), "{text}");
+        assert_eq!(table.table().rows, [["a", "", "-0.310", "0.200", "0.800", "2.0"]]);
     }
 }
