@@ -14,10 +14,10 @@ _SHOWN = 8
 
 def estimator_class(model):
     """The class of estimators that hold this kind of model."""
-    import covary
+    from covary import _public
 
-    kinds = {"ppca": covary.PPCA, "pca": covary.PCA, "fa": covary.FactorAnalysis, "bpca": covary.BayesianPCA}
-    return kinds[model.kind]
+    public = (getattr(_public, name) for name in _public.__all__)
+    return next(found for found in public if getattr(found, "_kind", None) == model.kind)
 
 
 class Questions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
