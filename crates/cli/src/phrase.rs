@@ -49,7 +49,7 @@ fn in_words(error: &Error, file: &str, names: &[String]) -> Failure {
             place(cell)
         ),
         Error::NeverObserved { .. } => {
-            format!("{file}: {error} with --drop, or go on without what is empty with --drop-empty")
+            format!("{file}: {error}; --drop does that, and --drop-empty for all that are empty")
         }
         Error::TooFewCells { requested, possible, cells } => format!(
             "{file}: the {cells} observed cells cannot tell a model of {} from noise, because it can pass \
@@ -82,8 +82,10 @@ fn in_words(error: &Error, file: &str, names: &[String]) -> Failure {
                 _ => format!("ask for -q {possible} or fewer"),
             }
         ),
-        Error::ConstantFeatures { .. } | Error::SameFeatures { .. } => format!("{file}: {error} with --drop"),
-        Error::ZeroLoadings { .. } => format!("{file}: {error}, with --no-kaiser"),
+        Error::ConstantFeatures { .. } | Error::SameFeatures { .. } => {
+            format!("{file}: {error}; --drop does that")
+        }
+        Error::ZeroLoadings { .. } => format!("{file}: {error}; --no-kaiser does that"),
         Error::Asymmetric { row, column, value, mirrored } => {
             let there = place(&Cell { row: *row, column: *column, name: None });
             let mirror = names.get(*row).cloned().unwrap_or_else(|| (row + 1).to_string());

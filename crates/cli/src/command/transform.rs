@@ -2,7 +2,7 @@
 
 use covary::data::Chunk;
 use covary::linalg::Mat;
-use covary::model::{Factors, Kind, LatentPosterior, Model};
+use covary::model::{Factors, LatentPosterior, Model, kind};
 
 use super::answer::{prepare, write};
 use crate::args::Question;
@@ -49,7 +49,7 @@ fn with_scores(model: &dyn Model, scores: Option<Scores>, deviations: bool) -> R
     let Some(factors) = model.downcast_ref::<Factors>() else {
         return Err(Failure::usage(format!(
             "--scores is for models of kind {}, and this one is {}; leave it out",
-            Kind::fa(),
+            kind::FA,
             model.kind()
         )));
     };

@@ -16,7 +16,7 @@ use crate::control::Control;
 use crate::data::{RowSource, Rows};
 use crate::error::{Error, Result};
 use crate::evidence::{Found, Moments, Pairwise, gather};
-use crate::model::{AnyModel, Kind, LinearGaussian, Model, PrincipalComponents};
+use crate::model::{AnyModel, Kind, LinearGaussian, Model, PrincipalComponents, kind};
 use crate::spectrum::Spectrum;
 
 /// Relative error of the noise variance that single precision may leave.
@@ -223,13 +223,13 @@ pub trait SpectralModel: FromSpectrum + Model {
 
 impl SpectralModel for LinearGaussian {
     fn family() -> &'static Kind {
-        Kind::ppca()
+        &kind::PPCA
     }
 }
 
 impl SpectralModel for PrincipalComponents {
     fn family() -> &'static Kind {
-        Kind::pca()
+        &kind::PCA
     }
 
     fn finished(family: &Spectral<Self>, fit: Fit<Self>) -> Result<Fit<Self>> {

@@ -9,7 +9,8 @@ use crate::data::{RowSource, Rows};
 use crate::error::{Error, Result};
 use crate::linalg::{Cholesky, Mat, MatRef, column_norm, inverse, mirror_lower, product};
 
-pub(super) static KIND: Kind = Kind {
+/// Its kind.
+pub static KIND: Kind = Kind {
     name: "fa",
     title: "factor analysis",
     about: "a noise variance for each feature",

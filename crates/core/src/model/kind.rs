@@ -1,7 +1,12 @@
 //! The registry of kinds of models: one line for each.
 
+pub use super::factors::KIND as FA;
+pub use super::ppca::KIND as PPCA;
+pub use super::predictive::KIND as BPCA;
+pub use super::principal_components::KIND as PCA;
+
 use super::arrays::StoredArrays;
-use super::{AnyModel, Capability, factors, ppca, predictive, principal_components};
+use super::{AnyModel, Capability};
 use crate::error::Result;
 
 /// A kind of model.
@@ -22,32 +27,12 @@ pub struct Kind {
 }
 
 /// Every kind, in the order in which they are listed.
-pub static KINDS: &[&Kind] = &[&ppca::KIND, &principal_components::KIND, &factors::KIND, &predictive::KIND];
+pub static KINDS: &[&Kind] = &[&PPCA, &PCA, &FA, &BPCA];
 
 impl Kind {
     /// The kind of this name.
     pub fn named(name: &str) -> Option<&'static Self> {
         KINDS.iter().copied().find(|kind| kind.name == name)
-    }
-
-    /// Probabilistic PCA.
-    pub fn ppca() -> &'static Self {
-        &ppca::KIND
-    }
-
-    /// Classical PCA.
-    pub fn pca() -> &'static Self {
-        &principal_components::KIND
-    }
-
-    /// Factor analysis.
-    pub fn fa() -> &'static Self {
-        &factors::KIND
-    }
-
-    /// Bayesian PCA.
-    pub fn bpca() -> &'static Self {
-        &predictive::KIND
     }
 
     /// The kinds that have a capability.

@@ -7,7 +7,7 @@ mod factors;
 mod groups;
 mod impute;
 mod inference;
-mod kind;
+pub mod kind;
 mod linear_gaussian;
 mod many_patterns;
 mod posterior;

@@ -9,7 +9,8 @@ use crate::data::RowSource;
 use crate::error::Result;
 use crate::linalg::{Mat, MatRef};
 
-pub(super) static KIND: Kind = Kind {
+/// Its kind.
+pub static KIND: Kind = Kind {
     name: "ppca",
     title: "probabilistic PCA",
     about: "a density over rows, with noise",

@@ -11,7 +11,8 @@ use crate::data::RowSource;
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef};
 
-pub(super) static KIND: Kind = Kind {
+/// Its kind.
+pub static KIND: Kind = Kind {
     name: "bpca",
     title: "Bayesian PCA",
     about: "keeps the components that the data support, and knows how well it knows them",

@@ -9,7 +9,8 @@ use crate::data::{RowSource, Rows, ScaledRows};
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef, complete_basis, orthonormality_error};
 
-pub(super) static KIND: Kind = Kind {
+/// Its kind.
+pub static KIND: Kind = Kind {
     name: "pca",
     title: "classical PCA",
     about: "an orthogonal projection",

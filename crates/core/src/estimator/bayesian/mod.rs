@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::evidence::Moments;
 use crate::expectation::LatentParameters;
 use crate::linalg::{Mat, negligible, packed, packed_len, power_of_two};
-use crate::model::{AnyModel, Kind, Predictive, Uncertainty};
+use crate::model::{AnyModel, Kind, Predictive, Uncertainty, kind};
 use crate::spectrum::Spectrum;
 use stages::{IterationRows, Stages};
 use stand_in::StandIn;
@@ -451,7 +451,7 @@ fn without(redundant: RedundantFeatures, allowed: usize, fit: Fit<Predictive>) -
 
 impl Family for BayesianPca {
     fn kind(&self) -> &'static Kind {
-        Kind::bpca()
+        &kind::BPCA
     }
 
     fn components(&self) -> Components {

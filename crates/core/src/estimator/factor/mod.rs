@@ -21,7 +21,7 @@ use crate::control::Control;
 use crate::data::{RowSource, Rows};
 use crate::error::{Error, Result};
 use crate::evidence::Moments;
-use crate::model::{AnyModel, Factors, Kind};
+use crate::model::{AnyModel, Factors, Kind, kind};
 use crate::rotate::Rotate;
 use finish::FactorSolution;
 use plan::{FactorProblem, choose_factor};
@@ -250,7 +250,7 @@ impl FactorAnalysis {
 
 impl Family for FactorAnalysis {
     fn kind(&self) -> &'static Kind {
-        Kind::fa()
+        &kind::FA
     }
 
     fn components(&self) -> Components {
