@@ -313,8 +313,23 @@ class LinearGaussianEstimator(Questions, BaseEstimator):
         --------
         >>> import numpy as np
         >>> from covary import PPCA
-        >>> X = np.vstack([3.0 * np.eye(3), -3.0 * np.eye(3)]) * [3.0, 2.0, 1.0]
-        >>> PPCA(1).fit(X).summary()  # doctest: +NORMALIZE_WHITESPACE
+        >>> X = np.array([[1.0, 2.0, 0.5], [2.0, 1.0, 1.5], [3.0, 5.0, 2.0], [5.0, 4.0, 3.5], [4.0, 3.0, 0.0]])
+        >>> PPCA(1).fit(X).summary()  # doctest: +NORMALIZE_WHITESPACE, +ELLIPSIS
+         model                ppca
+         rows (n)             5
+         features (p)         3
+         components (q)       1
+         solver               eigen: 5 rows of 3 features: the 3 × 3 covariance is the smaller side
+         noise variance (σ²)  0.8387035 by maximum likelihood; ...
+         log-likelihood       -23.75691 (-4.75138 per row)
+         total variance       5.50000
+         features             x1, x2, x3
+        <BLANKLINE>
+         component  variance   share  cumulative
+                z1   3.82259  69.5 %      69.5 %  ████████████████▋
+        <BLANKLINE>
+         component  largest loadings
+                z1  x1 +1.0977, x2 +1.0714, x3 +0.7944
         """
         return Summary(self._fitted().describe())
 

@@ -1,14 +1,14 @@
 //! Descriptions as text for people and as JSON for programs.
 
-use covary::describe::{Advice, Description, Line, Table, Words};
+use covary::describe::{Advice, Description, Line, Table};
 use serde::Serialize;
 
 use crate::escape;
 use crate::exit::{Failure, Result};
 use crate::table;
 
-/// The text of a description: its lines, then its tables. `advice` puts advice into words: what can be done, with the
-/// means of whoever reads it.
+/// The text of a description: its lines, then its tables. `advice` puts advice into words: what can be done,
+/// with the means of whoever reads it.
 pub fn text(description: &Description, advice: &dyn Fn(Advice) -> String) -> String {
     let lines: Vec<(&str, String)> =
         description.lines.iter().map(|Line { label, words }| (label.as_str(), words.with(advice))).collect();
@@ -21,7 +21,7 @@ fn table_text(table: &Table, advice: &dyn Fn(Advice) -> String) -> String {
         true => String::new(),
         false => table::cells(table),
     };
-    let note = table.note.as_ref().map(|words: &Words| format!(" {}\n", words.with(advice)));
+    let note = table.note.as_ref().map(|words| format!(" {}\n", words.with(advice)));
     cells + &note.unwrap_or_default()
 }
 

@@ -1,4 +1,5 @@
-//! What is told of Bayesian PCA besides: its method, the precisions of the components, how well W and μ are known.
+//! What is told of Bayesian PCA besides: its method, the precisions of the components, how well W and μ are
+//! known.
 
 use serde::Serialize;
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::number::{count, number, percent};
-use super::{Advice, Line, Part, PartFacts, Words, shown_loadings};
+use super::{Advice, Line, Part, PartFacts, Words, rows};
 use crate::algorithm::{RedundantFeatures, Stop};
 use crate::estimator::{Holes, Report, Scale};
 use crate::persist::SavedModel;
@@ -94,7 +94,7 @@ impl ModelFacts {
             numbers: with_numbers.then(|| Numbers {
                 feature_names: saved.features.clone(),
                 mean: loadings.map(|loadings| loadings.mean().to_vec()).unwrap_or_default(),
-                loadings: shown_loadings(&*saved.model),
+                loadings: loadings.map(|loadings| rows(loadings.shown().as_ref())).unwrap_or_default(),
             }),
         }
     }

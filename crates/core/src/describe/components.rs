@@ -74,8 +74,8 @@ fn variances(saved: &SavedModel, column: Option<(&str, Vec<String>)>) -> Table {
     Table { note, ..Table::with_text_last(header.map(str::to_owned).collect(), rows) }
 }
 
-/// For each component the features that weigh most in it, with their loadings and, where they are known, their errors
-/// or deviations (p × q).
+/// For each component the features that weigh most in it, with their loadings and, where they are known,
+/// their errors or deviations (p × q).
 pub(super) fn largest_loadings(saved: &SavedModel, errors: Option<(&str, &Mat<f64>)>) -> Option<Table> {
     let w = saved.model.as_loadings()?.shown();
     if w.ncols() == 0 {

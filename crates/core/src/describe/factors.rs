@@ -69,8 +69,8 @@ pub(super) fn part(saved: &SavedModel, detail: &Detail<'_>) -> Result<Part> {
     })
 }
 
-/// Describes loadings that were turned, or turned back, whatever the model. Standardised loadings below `cut` are left
-/// blank.
+/// Describes loadings that were turned, or turned back, whatever the model. Standardised loadings below `cut`
+/// are left blank.
 ///
 /// # Errors
 /// When the model has no loadings.
@@ -186,7 +186,8 @@ impl FactorFacts {
         [loadings.table(), explained].into_iter().chain(correlations).collect()
     }
 
-    /// How well the factors fit, and whether the correlations were worth it; nothing for numbers that were given.
+    /// How well the factors fit, and whether the correlations were worth it; nothing for numbers that were
+    /// given.
     fn assessment(&self, report: &Report, features: &[String]) -> Option<Table> {
         report.factor()?;
         let mut all = match &self.fit {
@@ -249,7 +250,8 @@ fn parameter_name(method: &str) -> &'static str {
     }
 }
 
-/// Hofmann's index (Σλ²)²/Σλ⁴ of each feature: on how many factors it loads. 1 for a feature without loadings.
+/// Hofmann's index (Σλ²)²/Σλ⁴ of each feature: on how many factors it loads. 1 for a feature without
+/// loadings.
 fn complexities(pattern: &Mat<f64>) -> Vec<f64> {
     let sum = |j: usize, power: i32| pattern.row(j).iter().map(|x| x.powi(power)).sum::<f64>();
     let of = |j: usize| sum(j, 2).powi(2) / sum(j, 4);

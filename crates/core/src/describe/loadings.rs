@@ -1,4 +1,5 @@
-//! Tables of factor loadings the way they are read: sorted, small ones blank, and what the factors explain under them.
+//! Tables of factor loadings the way they are read: sorted, small ones blank, and what the factors explain
+//! under them.
 
 use super::{Advice, Table, Words};
 use crate::linalg::Mat;
@@ -21,7 +22,8 @@ pub(super) struct Loadings<'a> {
 }
 
 impl Loadings<'_> {
-    /// One line for each feature: those that load most on the first factor, then on the second, …, each group descending.
+    /// One line for each feature: those that load most on the first factor, then on the second, …, each group
+    /// descending.
     pub(super) fn table(&self) -> Table {
         let q = self.pattern.ncols();
         let names = ["h²".to_owned(), "u²".into(), "complexity".into()];
@@ -51,7 +53,8 @@ impl Loadings<'_> {
     }
 }
 
-/// What each factor explains of features of variance 1: the sum of squares, its share of all variance, and of all so far.
+/// What each factor explains of features of variance 1: the sum of squares, its share of all variance, and of
+/// all so far.
 pub(super) fn explained(variances: &[f64], proportions: &[f64], cumulative: &[f64]) -> Table {
     let line = |name: &str, values: &[f64]| {
         std::iter::once(name.to_owned()).chain(values.iter().map(|v| three(*v))).collect::<Vec<_>>()

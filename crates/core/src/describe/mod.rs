@@ -1,7 +1,8 @@
 //! One description of a fitted model: facts for programs, lines and tables for people.
 //!
-//! The command's text and JSON, Python's `summary()` and its notebook view are printers of it. A family that has more
-//! to tell than its components has a file here and a line in [`FAMILIES`]; its facts are a field of [`PartFacts`].
+//! The command's text and JSON, Python's `summary()` and its notebook view are printers of it. A family that
+//! has more to tell than its components has a file here and a line in `FAMILIES`; its facts are a field of
+//! `PartFacts`.
 //!
 //! ```
 //! use covary::data::Rows;
@@ -35,7 +36,7 @@ use moments::MomentsFacts;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::linalg::MatRef;
-use crate::model::{Kind, Model};
+use crate::model::Kind;
 use crate::persist::SavedModel;
 
 pub use factors::describe_rotated;
@@ -180,11 +181,6 @@ pub fn describe(saved: &SavedModel, detail: &Detail<'_>) -> Result<Description> 
 /// Which details the description of a kind of model can be asked for.
 pub fn choices(kind: &Kind) -> Choices {
     family(kind).choices
-}
-
-/// The loadings as they are shown (p × q); nothing for a model without.
-fn shown_loadings(model: &dyn Model) -> Vec<Vec<f64>> {
-    model.as_loadings().map(|loadings| rows(loadings.shown().as_ref())).unwrap_or_default()
 }
 
 /// A matrix for JSON.
