@@ -209,7 +209,7 @@ def test_standard_errors(X, model):
     ratio = np.std(spread, axis=0) / model.standard_errors(standardised=True).loadings
     # Sixty samples know a deviation to 9 %; the median of sixteen ratios is much surer.
     assert 0.85 < np.median(ratio) < 1.15
-    with pytest.raises(ValueError, match="holes"):
+    with pytest.raises(ValueError, match="missing values"):
         FactorAnalysis(1).fit(punched(X, 0.05)).standard_errors()
 
 

@@ -71,7 +71,7 @@ def test_a_circle_has_no_direction():
 
 def test_what_has_none_says_why(X):
     for model, why in (
-        (PPCA(2).fit(punched(X, 0.1)), "holes"),
+        (PPCA(2).fit(punched(X, 0.1)), "missing values"),
         (PPCA.from_parameters(mean=[0, 0], loadings=[[1], [2]], noise_variance=1), "given"),
         (PPCA(2).fit(X[:3]), "rows"),
     ):

@@ -198,9 +198,9 @@ Examples:
   covary fit ratings.csv --triples user,film,stars --model bpca -q 10 -o films.covary
   covary fit correlations.csv --matrix --rows 145 --model fa -q 4 --rotate varimax
 
-With holes, --json says under holes how many cells are observed and missing, their share,
+With missing values, --json says under holes how many cells are observed and missing, their share,
 how many patterns (null: more than a million) and empty_rows there are, and how many
-unseen_pairs of features no row has both of (null: not counted); without holes it is null.
+unseen_pairs of features no row has both of (null: not counted); of complete rows it is null.
 
 Factor analysis has under factors what covary inspect --json tells of it; otherwise it is
 null. Its noise_variance is the mean over the features.

@@ -43,7 +43,7 @@ fn in_words(error: &Error, file: &str, names: &[String]) -> Failure {
             "{}: the value is {value}; replace it by a number or, if it is unknown, by an empty cell",
             place(cell)
         ),
-        Error::Hole { cell, operation } => format!(
+        Error::Missing { cell, operation } => format!(
             "{}: the cell is empty, and {operation} needs complete rows; fill the cell, remove the row, or \
              fit the rows with --solver auto or em",
             place(cell)

@@ -45,7 +45,7 @@ pub enum Error {
         "the data have a missing value at {cell}, and {operation} needs complete rows; drop or fill such \
          rows first"
     )]
-    Hole {
+    Missing {
         /// Where the first missing value stands.
         cell: Cell,
         /// What could not be done.
@@ -449,7 +449,7 @@ impl Error {
     pub fn named(mut self, names: Option<&[String]>) -> Self {
         let name = |column: usize| names.and_then(|n| n.get(column)).cloned();
         match &mut self {
-            Self::Infinite { cell, .. } | Self::Hole { cell, .. } | Self::DuplicateCell { cell } => {
+            Self::Infinite { cell, .. } | Self::Missing { cell, .. } | Self::DuplicateCell { cell } => {
                 cell.name = name(cell.column);
             }
             Self::ZeroLoadings { feature } => feature.1 = name(feature.0),

@@ -41,7 +41,7 @@ fn in_words(error: &Error) -> String {
         Error::Infinite { value, cell } => {
             format!("X contains {value} at {cell}; replace it by a number or, if it is unknown, by NaN")
         }
-        Error::Hole { cell, operation } => {
+        Error::Missing { cell, operation } => {
             format!(
                 "X contains NaN at {cell}, and {operation} needs complete rows; drop or fill such rows first"
             )

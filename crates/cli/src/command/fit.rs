@@ -181,7 +181,7 @@ fn fit_stream(args: &Fit, schema: &Schema, stream: &mut Stream) -> Result<SavedM
     let data: &mut dyn RowStream = stream;
     match watched(args, 0, |control| args.request.fit(data, control)) {
         Ok(fit) => Ok(SavedModel::new(fit, Some(schema.features.clone()))?),
-        Err(Error::Hole { cell, .. }) => Err(Trouble::Told(Failure::usage(format!(
+        Err(Error::Missing { cell, .. }) => Err(Trouble::Told(Failure::usage(format!(
             "{}: the cell is empty, and rows with missing values are read more than once, but these pass \
              only once and do not fit in the memory limit; raise --memory, or give a plain file",
             place(&file_name(&schema.path), &cell, &schema.features)

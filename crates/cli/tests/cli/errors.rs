@@ -97,7 +97,7 @@ fn models_without_errors_say_so() {
     place.fails(&["inspect", "plane.covary", "--errors"], 2, &["--errors", "pca"]);
     place.write("holes.csv", "a,b,c\n3,0,0\n-3,0,\n0,2,0.5\n0,-2,0\n1,0,1\n0.5,0,-1\n2,1,0\n");
     place.ok(&["fit", "holes.csv", "-q", "1", "-o", "holes.covary", "--quiet"]);
-    place.fails(&["inspect", "holes.covary", "--errors"], 2, &["holes"]);
+    place.fails(&["inspect", "holes.covary", "--errors"], 2, &["missing values"]);
     let told = place.json(&["inspect", "holes.covary", "--json"]);
     assert!(told["noise_interval"].is_null() && told["noise_variance_unbiased"].is_null());
 }

@@ -275,7 +275,7 @@ impl<'a> Chunk<'a> {
     pub(crate) fn explain_not_finite(&self, operation: &'static str) -> Option<Error> {
         let missing = || {
             let cell = self.find(f64::is_nan)?;
-            Some(Error::Hole { cell, operation })
+            Some(Error::Missing { cell, operation })
         };
         self.explain_infinite().or_else(missing)
     }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::number::{count, number, percent};
 use super::{Advice, Line, Part, PartFacts, Words, rows};
 use crate::algorithm::{RedundantFeatures, Stop};
-use crate::estimator::{Holes, Report, Scale};
+use crate::estimator::{MissingCells, Report, Scale};
 use crate::persist::SavedModel;
 
 /// The facts about a model.
@@ -52,7 +52,7 @@ struct Numbers {
 #[derive(Debug, Clone, Serialize)]
 struct HoleFacts {
     #[serde(flatten)]
-    holes: Holes,
+    holes: MissingCells,
     share: f64,
 }
 
@@ -119,7 +119,7 @@ pub(super) fn lines(saved: &SavedModel, because: Option<&str>, part: &Part) -> V
         Line::new("rows (n)", rows_in_words(report)),
         Line::new("features (p)", report.features.to_string()),
     ];
-    lines.extend(report.holes.as_ref().map(|holes| Line::new("holes", holes_in_words(holes))));
+    lines.extend(report.holes.as_ref().map(|holes| Line::new("missing values", missing_in_words(holes))));
     lines.extend(report.scaled.as_ref().map(|scaled| {
         Line::new("scaled", format!("each feature divided by {} for the fit", scaled.scale.in_words()))
     }));
@@ -146,8 +146,8 @@ fn rows_in_words(report: &Report) -> String {
     format!("{}{weight}", report.rows)
 }
 
-fn holes_in_words(holes: &Holes) -> String {
-    let Holes { missing, patterns, empty_rows, unseen_pairs, .. } = holes;
+fn missing_in_words(holes: &MissingCells) -> String {
+    let MissingCells { missing, patterns, empty_rows, unseen_pairs, .. } = holes;
     let patterns = patterns.map_or("very many patterns".into(), |n| count(n, "pattern"));
     let mut text = format!("{missing} cells ({}) in {patterns}", percent(holes.share()));
     if *empty_rows > 0 {

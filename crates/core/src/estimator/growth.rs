@@ -1,6 +1,6 @@
 //! Fits with missing values that gain one component after the other, each starting where the last one ended.
 
-use super::Holes;
+use super::MissingCells;
 use super::incomplete::StartingPoint;
 use crate::algorithm::{Journey, Limits, Passes, Stop, drive, em};
 use crate::control::Control;
@@ -23,7 +23,7 @@ pub(crate) struct Growth {
 /// What a first pass says about the fits to come.
 pub(crate) struct IncompleteSummary {
     /// What is missing.
-    pub(crate) holes: Holes,
+    pub(crate) holes: MissingCells,
     /// The largest number of components that the cells support.
     pub(crate) possible: usize,
 }

@@ -1,7 +1,7 @@
 //! Fits of rows with missing values: a first pass that sees what is missing, a start, then EM in passes.
 
 use super::growth::{Growth, IncompleteSummary};
-use super::{Holes, Plan, Ppca, Solver, Spectral};
+use super::{MissingCells, Plan, Ppca, Solver, Spectral};
 use crate::algorithm::{Components, Journey, Stop, em, start};
 use crate::control::Control;
 use crate::data::RowSource;
@@ -27,7 +27,7 @@ const PAIR_BYTES: usize = 3 * 8 * 16;
 pub(super) struct Incomplete {
     pub(super) spectrum: Spectrum,
     pub(super) journey: Journey,
-    pub(super) holes: Holes,
+    pub(super) holes: MissingCells,
     pub(super) plan: Plan,
 }
 
@@ -195,7 +195,7 @@ impl<M> Spectral<M> {
         let StartingPoint { census, unseen_pairs, parameters, .. } = begin;
         let (p, q) = (parameters.n_features(), parameters.n_latent());
         let spectrum = found.spectrum((census.rows(), census.weight()))?;
-        let holes = Holes::new(&census, unseen_pairs);
+        let holes = MissingCells::new(&census, unseen_pairs);
         Ok(Incomplete { spectrum, journey, plan: plan_of(&holes, q, p), holes })
     }
 
@@ -212,7 +212,7 @@ impl<M> Spectral<M> {
         control: &Control<'_>,
     ) -> Result<(em::Optimum, Journey)> {
         let tolerance = self.run.tolerance.unwrap_or(TOLERANCE);
-        let grow = self.start.is_none() && Holes::new(&begin.census, None).share() > MOSTLY_MISSING;
+        let grow = self.start.is_none() && MissingCells::new(&begin.census, None).share() > MOSTLY_MISSING;
         let first = if grow { 1 } else { begin.parameters.n_latent() };
         let mut growth = Growth::new(begin, first).within(None, self.run.iterations());
         let mut passes = 0;
@@ -231,7 +231,7 @@ impl<M> Spectral<M> {
 }
 
 /// Why EM, and what it holds in memory.
-pub(super) fn plan_of(holes: &Holes, q: usize, p: usize) -> Plan {
+pub(super) fn plan_of(holes: &MissingCells, q: usize, p: usize) -> Plan {
     let reason = match holes.missing {
         0 => "asked for".into(),
         1 => "1 cell is missing".into(),
@@ -262,6 +262,6 @@ impl Ppca {
         let begin = limited.begin_from(seen, source, control)?;
         let growth = Growth::new(&begin, 1).within(self.run.tolerance, self.run.iterations());
         let StartingPoint { census, unseen_pairs, .. } = begin;
-        Ok((growth, IncompleteSummary { holes: Holes::new(&census, unseen_pairs), possible }))
+        Ok((growth, IncompleteSummary { holes: MissingCells::new(&census, unseen_pairs), possible }))
     }
 }

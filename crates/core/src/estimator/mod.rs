@@ -21,7 +21,7 @@ pub use family::{Chooser, Family};
 pub(crate) use growth::{Grown, Growth, IncompleteSummary};
 pub use online::{Batch, BatchCounts, Online};
 pub use plan::{Plan, Problem, Solver, choose};
-pub use report::{Details, FactorReport, Fit, Holes, Report, RotationReport};
+pub use report::{Details, FactorReport, Fit, MissingCells, Report, RotationReport};
 pub use run::Run;
 pub(crate) use scale::Scaling;
 pub use scale::{Scale, Scaled};

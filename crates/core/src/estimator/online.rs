@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::spectral::FromSpectrum;
-use super::{Fit, Holes, Plan, Report, Solver, Spectral};
+use super::{Fit, MissingCells, Plan, Report, Solver, Spectral};
 use crate::algorithm::{Journey, Stop, online, start};
 use crate::control::Control;
 use crate::data::Rows;
@@ -59,7 +59,7 @@ pub struct Batch {
 pub struct BatchCounts {
     rows: usize,
     weight: f64,
-    holes: Holes,
+    holes: MissingCells,
     /// Log-likelihood per row of each batch under the parameters that it met.
     trace: Vec<f64>,
 }
@@ -178,7 +178,7 @@ impl<M: FromSpectrum> Spectral<M> {
             return self.look_at_holes(seen, &rows, control);
         }
         match gather(source, || Moments::empty(p), control) {
-            Err(Error::Hole { .. }) => self.look_at_holes(seen, &rows, control),
+            Err(Error::Missing { .. }) => self.look_at_holes(seen, &rows, control),
             other => other.and_then(|moments| seen.batch_of(moments)),
         }
     }
@@ -208,7 +208,7 @@ impl<M: FromSpectrum> Spectral<M> {
         let journey = Journey { stop: Stop::IterationLimit, trace: counts.trace.clone(), passes: 1 };
         let model = M::from_spectrum(&spectrum)?;
         let report = Report::new(plan, spectrum, Some(journey), started.elapsed().as_secs_f64());
-        let holes = Some(Holes { online_steps: Some(steps), ..counts.holes.clone() });
+        let holes = Some(MissingCells { online_steps: Some(steps), ..counts.holes.clone() });
         Ok(Fit { model, report: Report { holes, ..report } })
     }
 
@@ -275,12 +275,12 @@ fn of_model(model: &LinearGaussian) -> Option<LatentParameters> {
 
 impl BatchCounts {
     fn of(before: Option<&Self>, census: &Census, batch: &Latent) -> Self {
-        let now = Holes::new(census, None);
+        let now = MissingCells::new(census, None);
         let mut trace = before.map_or(Vec::new(), |b| b.trace.clone());
         trace.extend((batch.weight() > 0.0).then(|| batch.log_likelihood() / batch.weight()));
         let held = before.map(|b| &b.holes);
-        let sum = |of: fn(&Holes) -> u64| of(&now) + held.map_or(0, of);
-        let holes = Holes {
+        let sum = |of: fn(&MissingCells) -> u64| of(&now) + held.map_or(0, of);
+        let holes = MissingCells {
             observed: sum(|h| h.observed),
             missing: sum(|h| h.missing),
             empty_rows: sum(|h| h.empty_rows),

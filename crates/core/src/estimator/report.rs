@@ -57,7 +57,7 @@ pub struct Report {
     pub total_variance: f64,
     /// What is missing; `None` for complete rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub holes: Option<Holes>,
+    pub holes: Option<MissingCells>,
     /// What the family of the model has to say besides.
     #[serde(flatten)]
     pub details: Option<Details>,
@@ -166,7 +166,7 @@ impl RotationReport {
 
 /// What a table lacks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Holes {
+pub struct MissingCells {
     /// Cells that are there.
     pub observed: u64,
     /// Cells that are not.
@@ -184,7 +184,7 @@ pub struct Holes {
     pub online_steps: Option<usize>,
 }
 
-impl Holes {
+impl MissingCells {
     pub(crate) fn new(census: &Census, unseen_pairs: Option<usize>) -> Self {
         Self {
             observed: census.observed(),

@@ -8,7 +8,8 @@ use super::incomplete::{Incomplete, StartingPoint};
 use super::report::known;
 use super::run::run_options;
 use super::{
-    Batch, Family, Fit, Holes, Online, Plan, Problem, Report, Run, Solver, choose, explained, with_threads,
+    Batch, Family, Fit, MissingCells, Online, Plan, Problem, Report, Run, Solver, choose, explained,
+    with_threads,
 };
 use crate::algorithm::resolution::lost_in_passes;
 use crate::algorithm::{Components, Journey, RedundantFeatures, Stop, dual, eigen, krylov, svd};
@@ -335,7 +336,7 @@ impl<M> Spectral<M> {
             };
         }
         match self.solve(plan, source, control) {
-            Err(Error::Hole { .. }) if self.solver == Solver::Auto => {
+            Err(Error::Missing { .. }) if self.solver == Solver::Auto => {
                 self.begin_incomplete(source, control).map(FirstPass::Incomplete)
             }
             other => other.map(FirstPass::Complete),
@@ -445,7 +446,7 @@ pub(super) struct Solution {
     pub(super) plan: Plan,
     pub(super) spectrum: Spectrum,
     pub(super) journey: Option<Journey>,
-    pub(super) holes: Option<Holes>,
+    pub(super) holes: Option<MissingCells>,
     /// What it was found from, where that is moments.
     pub(super) moments: Option<Moments>,
 }

@@ -297,7 +297,7 @@ fn check_covariance(covariance: MatRef<'_, f64>) -> Result<()> {
         let value = covariance[place];
         let (cell, operation) = (cell(place), "a fit to a covariance");
         return Err(if value.is_nan() {
-            Error::Hole { cell, operation }
+            Error::Missing { cell, operation }
         } else {
             Error::Infinite { value, cell }
         });

@@ -120,7 +120,7 @@ impl Accumulator for Pairwise {
         check_features(self.census.n_features(), chunk.ncols())?;
         if self.looks_complete(chunk) {
             match self.update_complete(chunk) {
-                Err(Error::Hole { .. }) => {}
+                Err(Error::Missing { .. }) => {}
                 done => return done,
             }
         }

@@ -3,7 +3,7 @@
 use super::model::SavedModel;
 use crate::assess::{Adequacy, Assessment, FitIndices, Precision, StandardErrors};
 use crate::error::{Error, Result};
-use crate::estimator::{FactorReport, Holes, Report};
+use crate::estimator::{FactorReport, MissingCells, Report};
 use crate::model::{Factors, Model};
 
 /// How far the variance along one direction may exceed all variance: single precision rounds.
@@ -60,7 +60,7 @@ pub(super) fn is_weight(rows: usize, weight: f64) -> bool {
     not_negative(weight) && (rows > 0) == (weight > 0.0)
 }
 
-fn is_count(holes: &Holes, rows: usize) -> bool {
+fn is_count(holes: &MissingCells, rows: usize) -> bool {
     holes.observed.checked_add(holes.missing).is_some() && holes.empty_rows <= rows as u64
 }
 

@@ -173,7 +173,7 @@ impl Select {
     /// Complete rows that pass once: cells that were hidden would have to be seen again.
     ///
     /// # Errors
-    /// As [`run_with`](Self::run_with), and [`Error::Hole`].
+    /// As [`run_with`](Self::run_with), and [`Error::Missing`].
     pub fn run_stream(&self, stream: &mut dyn RowStream, control: &Control<'_>) -> Result<Selection> {
         let p = stream.n_features();
         self.check(p)?;
@@ -214,7 +214,7 @@ impl Select {
         }
         check_features(p)?;
         match gather(source, || Folds::empty(p, self.row_folds(), self.seed), control) {
-            Err(Error::Hole { .. }) => self.incomplete(source, control),
+            Err(Error::Missing { .. }) => self.incomplete(source, control),
             folds => self.complete(&folds?, source, control),
         }
     }

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm::RedundantFeatures;
-use crate::estimator::Holes;
+use crate::estimator::MissingCells;
 
 /// What each number of components gives; `None` where a method says nothing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -87,7 +87,7 @@ pub struct Selection {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redundant: Option<RedundantFeatures>,
     /// What is missing; `None` for complete rows.
-    pub holes: Option<Holes>,
+    pub holes: Option<MissingCells>,
     /// From no component to the largest number that was looked at.
     pub table: Vec<Line>,
     /// One per method.

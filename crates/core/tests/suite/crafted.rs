@@ -386,7 +386,7 @@ fn ask_kind(saved: &SavedModel) {
     let _ = (
         report.counted_rows(),
         report.converged(),
-        report.holes.as_ref().map(covary::estimator::Holes::share),
+        report.holes.as_ref().map(covary::estimator::MissingCells::share),
     );
     let _ = saved.model.density().unwrap().marginal(&[0]);
     if let Some(m) = saved.model.downcast_ref::<PrincipalComponents>() {

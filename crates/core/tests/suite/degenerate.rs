@@ -169,7 +169,7 @@ fn bad_cells_are_named() {
                         Error::Infinite { value, cell } if bad.is_infinite() => {
                             assert_eq!((value, cell), (bad, expected), "{}", solver.name());
                         }
-                        Error::Hole { cell, .. } if bad.is_nan() => {
+                        Error::Missing { cell, .. } if bad.is_nan() => {
                             assert_eq!(cell, expected, "{}", solver.name());
                         }
                         other => panic!("{bad} {}: {other}", solver.name()),
@@ -486,8 +486,8 @@ fn no_components_leave_a_round_normal() {
         let pca = Pca::new(0).solver(solver).fit(table(&x)).unwrap();
         close_all(&row(&pca.model.reconstruct(table(&x)).unwrap(), 7), &mean, 1e-12, solver);
     }
-    let mut holes = x.clone();
-    holes[(0, 0)] = f64::NAN;
-    let error = Ppca::new(0).fit(table(&holes)).unwrap_err();
-    assert!(error.to_string().contains("at least 1 when rows have holes"), "{error}");
+    let mut missing values = x.clone();
+    missing values[(0, 0)] = f64::NAN;
+    let error = Ppca::new(0).fit(table(&missing values)).unwrap_err();
+    assert!(error.to_string().contains("at least 1 when rows have missing values"), "{error}");
 }

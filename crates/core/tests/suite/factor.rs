@@ -410,7 +410,7 @@ fn a_bad_matrix_is_named() {
         Moments::from_covariance(s.as_ref(), None, 10).map(|_| ()).unwrap_err()
     };
     assert!(matches!(with(0, 2, 0.5), Error::Asymmetric { .. }));
-    assert!(matches!(with(1, 0, f64::NAN), Error::Hole { .. }));
+    assert!(matches!(with(1, 0, f64::NAN), Error::Missing { .. }));
     assert!(matches!(with(1, 0, f64::INFINITY), Error::Infinite { .. }));
     assert!(matches!(with(1, 1, 0.0), Error::Parameter { .. }));
     assert!(matches!(with(1, 1, -1.0), Error::Parameter { .. }));

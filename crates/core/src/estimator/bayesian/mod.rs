@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::incomplete::{StartingPoint, TOLERANCE, plan_of};
 use super::report::known;
 use super::spectral::{FirstPass, Solution};
-use super::{Chooser, Details, Family, Fit, Holes, Plan, Ppca, Report, Run, Solver, explained, with_threads};
+use super::{
+    Chooser, Details, Family, Fit, MissingCells, Plan, Ppca, Report, Run, Solver, explained, with_threads,
+};
 use crate::algorithm::prior::Prior;
 use crate::algorithm::relevance::{self, Supported};
 use crate::algorithm::resolution::{check_scales, whole_values};
@@ -393,7 +395,7 @@ impl BayesianPca {
             (census.rows(), census.weight()),
             log_likelihood,
         )?;
-        let holes = Holes::new(&census, unseen_pairs);
+        let holes = MissingCells::new(&census, unseen_pairs);
         let plan = plan_of(&holes, allowed, p);
         let found = Found { model, log_likelihood, objective: found.objective, allowed };
         let Fit { model, report } = self.fit_of(found, plan, spectrum, Some(journey));

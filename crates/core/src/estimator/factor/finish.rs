@@ -9,7 +9,7 @@ use crate::algorithm::Stop;
 use crate::assess::FactorModel;
 use crate::control::Control;
 use crate::error::{Error, Result};
-use crate::estimator::{Details, FactorReport, Fit, Holes, Plan, Report, turned_with};
+use crate::estimator::{Details, FactorReport, Fit, MissingCells, Plan, Report, turned_with};
 use crate::linalg::Mat;
 use crate::model::{Factors, LinearGaussian, Noise};
 
@@ -22,7 +22,7 @@ pub(super) struct FactorSolution {
     pub(super) weights: Vec<f64>,  // of each feature's cells
     pub(super) seen: (usize, f64), // rows, weight
     pub(super) passes: usize,
-    pub(super) holes: Option<Holes>,
+    pub(super) holes: Option<MissingCells>,
     pub(super) comparison: Comparison,
 }
 

@@ -10,7 +10,7 @@ use crate::algorithm::{Components, FoundFactors, Journey, Passes, Search, Start,
 use crate::control::Control;
 use crate::data::RowSource;
 use crate::error::Result;
-use crate::estimator::{Holes, Plan, Solver};
+use crate::estimator::{MissingCells, Plan, Solver};
 use crate::evidence::{AvailableCases, Census, Margins};
 use crate::expectation::LatentParameters;
 use crate::linalg::{Mat, MatRef, product, standard_signs, symmetric_eigen};
@@ -129,7 +129,7 @@ impl FactorAnalysis {
         }
         let ObservedMargins { census, weights, mean, deviations, unseen_pairs } = seen;
         let (comparison, more) = self.saturated(&census, (&weights, &deviations), source, control)?;
-        let holes = Holes::new(&census, unseen_pairs);
+        let holes = MissingCells::new(&census, unseen_pairs);
         Ok(FactorSolution {
             plan: self.plan_of_holes(&holes, mean.len()),
             tries: Tries::new(found, lower),
@@ -143,7 +143,7 @@ impl FactorAnalysis {
         })
     }
 
-    fn plan_of_holes(&self, holes: &Holes, p: usize) -> Plan {
+    fn plan_of_holes(&self, holes: &MissingCells, p: usize) -> Plan {
         let q = self.factors();
         let reason = format!("{} cells are missing", holes.missing);
         Plan { solver: Solver::Em, reason, memory: 16 * 8 * p * (q + 1) * (q + 4) / 2 }
