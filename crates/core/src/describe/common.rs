@@ -114,21 +114,25 @@ impl RedundantFacts {
 pub(super) fn lines(saved: &SavedModel, because: Option<&str>, part: &Part) -> Vec<Line> {
     let report = &saved.report;
     let plan = &report.plan;
+    let axes = format!("{} (q)", saved.model.kind().components);
+    let because = because.map(|words| format!(": {words}")).unwrap_or_default();
     let mut lines = vec![
         Line::new("model", saved.model.kind().name),
         Line::new("rows (n)", rows_in_words(report)),
         Line::new("features (p)", report.features.to_string()),
+        Line::new(axes, format!("{}{because}", part.components)),
+        Line::new("solver", format!("{}: {}", plan.solver.name(), plan.reason)),
     ];
-    lines.extend(report.holes.as_ref().map(|holes| Line::new("holes", holes_in_words(holes))));
-    lines.extend(report.scaled.as_ref().map(|scaled| {
-        Line::new("scaled", format!("each feature divided by {} for the fit", scaled.scale.in_words()))
-    }));
-    let axes = format!("{} (q)", saved.model.kind().components);
-    let because = because.map(|words| format!(": {words}")).unwrap_or_default();
-    lines.push(Line::new(axes, format!("{}{because}", part.components)));
-    let redundant = report.redundant.as_ref().map(|found| found.in_words(&saved.features));
-    lines.extend(redundant.map(|words| Line::new("not used to choose q", words)));
-    lines.push(Line::new("solver", format!("{}: {}", plan.solver.name(), plan.reason)));
+    if let Some(scaled) = &report.scaled {
+        let words = format!("each feature divided by {} for the fit", scaled.scale.in_words());
+        lines.insert(3, Line::new("scaled", words));
+    }
+    if let Some(redundant) = &report.redundant {
+        lines.insert(4, Line::new("not used to choose q", redundant.in_words(&saved.features)));
+    }
+    if let Some(holes) = &report.holes {
+        lines.insert(3, Line::new("holes", holes_in_words(holes)));
+    }
     lines.extend(part.lines.iter().cloned());
     lines.push(Line::new("log-likelihood", log_likelihood_in_words(report)));
     lines.push(Line::new("total variance", number(report.total_variance)));
