@@ -305,7 +305,7 @@ def test_frames_in_and_out_and_a_notebook(X):
     m = FactorAnalysis(2, rotation="varimax").set_output(transform="pandas").fit(frame)
     assert list(m.transform(frame, method="bartlett").columns) == ["factoranalysis0", "factoranalysis1"]
     html = m._repr_html_()
-    assert "varimax" in html and "rmsea" in html
+    assert "varimax" in html and "RMSEA" in html
     single = FactorAnalysis(2).fit(X.astype(np.float32))
     assert single.transform(X.astype(np.float32)).dtype == np.float32
 

@@ -29,7 +29,7 @@ fn the_first_page() {
       fit          Fit a model to a table
       transform    Latent coordinates of each row
       reconstruct  Each row rebuilt from its latent coordinates
-      impute       Fill the holes of a table, predict named cells, or say how well that goes
+      impute       Fill the missing values of a table, predict named cells, or say how well that goes
       score        How well each row fits the model
       sample       Draw new rows from a model
       select       How many components: what each method would take, and a recommendation
