@@ -237,12 +237,10 @@ impl<M: FromSpectrum> Spectral<M> {
     fn begin(&self, seen: &Online, rows: &Rows<'_>, control: &Control<'_>) -> Result<LatentParameters> {
         let known = match &self.start {
             Some(model) => Some(model.clone()),
-            None => self
-                .fit_moments(&seen.complete)
-                .and_then(|fit| Ok(fit.report.spectrum))
-                .ok()
-                .flatten()
-                .and_then(|spectrum| spectrum.ppca().ok()),
+            None => {
+                let fit = self.fit_moments(&seen.complete).ok();
+                fit.and_then(|fit| fit.report.spectrum?.ppca().ok())
+            }
         };
         if let Some(parameters) = known.as_ref().and_then(of_model) {
             return Ok(parameters);

@@ -96,7 +96,7 @@ pub struct Report {
 #[serde(rename_all = "snake_case")]
 pub enum Details {
     /// Of factor analysis.
-    Factor(FactorReport),
+    Factor(Box<FactorReport>),
     /// Of Bayesian PCA.
     Bayes(BayesReport),
 }

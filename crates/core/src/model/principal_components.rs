@@ -281,12 +281,10 @@ impl PrincipalComponents {
         ask: impl FnOnce(&LinearGaussian, &dyn RowSource) -> Result<Mat<f64>>,
     ) -> Result<Mat<f64>> {
         let (rows, plane) = (rows.into(), self.plane()?);
-        match &self.scale {
+        // Rows of another number of features are refused by the plane.
+        match self.scale.as_ref().filter(|scale| scale.len() == rows.source().n_features()) {
+            Some(scale) => ask(&plane, &ScaledRows::new(rows.source(), scale, false)?),
             None => ask(&plane, rows.source()),
-            Some(scale) if scale.len() == rows.source().n_features() => {
-                ask(&plane, &ScaledRows::new(rows.source(), scale, false)?)
-            }
-            Some(_) => ask(&plane, rows.source()), // whose features are not as many
         }
     }
 

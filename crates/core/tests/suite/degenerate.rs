@@ -486,8 +486,8 @@ fn no_components_leave_a_round_normal() {
         let pca = Pca::new(0).solver(solver).fit(table(&x)).unwrap();
         close_all(&row(&pca.model.reconstruct(table(&x)).unwrap(), 7), &mean, 1e-12, solver);
     }
-    let mut missing values = x.clone();
-    missing values[(0, 0)] = f64::NAN;
-    let error = Ppca::new(0).fit(table(&missing values)).unwrap_err();
+    let mut holes = x.clone();
+    holes[(0, 0)] = f64::NAN;
+    let error = Ppca::new(0).fit(table(&holes)).unwrap_err();
     assert!(error.to_string().contains("at least 1 when rows have missing values"), "{error}");
 }

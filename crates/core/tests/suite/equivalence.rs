@@ -321,7 +321,7 @@ fn single_precision_agrees_with_double_on_the_same_cells() {
                 );
                 close_all(a.spectrum().unwrap().mean(), b.spectrum().unwrap().mean(), 1e-6, what);
                 let sums = |s: &covary::spectrum::Spectrum| s.total_variance();
-                relative(sums(&a.spectrum().unwrap()), sums(&b.spectrum().unwrap()), 1e-6, what);
+                relative(sums(a.spectrum().unwrap()), sums(b.spectrum().unwrap()), 1e-6, what);
                 // One model asked about the same cells in both precisions.
                 let (x, y) = (b.model.log_density(&narrow).unwrap(), b.model.log_density(&wide).unwrap());
                 assert_eq!(bits(&x), bits(&y), "{what:?}");

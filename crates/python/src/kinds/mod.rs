@@ -41,7 +41,7 @@ pub(crate) fn family(
     let Some((_, build)) = BUILDERS.iter().find(|(name, _)| *name == kind) else {
         return Err(PyValueError::new_err(format!("unknown kind of model '{kind}'")));
     };
-    let mut keywords = Keywords(keywords.map(|given| given.copy()).transpose()?);
+    let mut keywords = Keywords(keywords.map(PyDictMethods::copy).transpose()?);
     let family = build(components, &mut keywords)?;
     keywords.finish(kind)?;
     Ok(family)
@@ -101,7 +101,7 @@ impl<'py> Keywords<'py> {
     }
 
     fn finish(&self, kind: &str) -> PyResult<()> {
-        let left = self.0.iter().flat_map(|given| given.keys()).next();
+        let left = self.0.iter().flat_map(PyDictMethods::keys).next();
         match left {
             Some(name) => Err(PyTypeError::new_err(format!("'{name}' is not an option of {kind}"))),
             None => Ok(()),

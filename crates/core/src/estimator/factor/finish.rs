@@ -75,7 +75,7 @@ impl FactorAnalysis {
             log_likelihood: Some(log_likelihood),
             total_variance: d.iter().map(|d| d * d).sum(),
             holes,
-            details: Some(Details::Factor(factor)),
+            details: Some(Details::Factor(Box::new(factor))),
             rotation,
             scaled: None,
             choice: None,
