@@ -122,45 +122,63 @@ class PCA(LinearGaussianEstimator):
     _kind = "pca"
 
     def _request(self, seen):
-        components, complete = self._components(seen)
         return _covary.Request(
             self._kind,
-            components,
-            complete=complete,
+            self._components(seen),
+            complete=self._completion(seen),
             scale=self.scale,
-            solver=_SOLVERS.get(self.svd_solver, self.svd_solver),
+            solver=self._solver(),
             tolerance=self.tol or None,
             seed=0 if self.random_state is None else seed_of(self.random_state),
             threads=self.n_threads,
         )
+
+    def _solver(self):
+        """The core's name of the solver."""
+        return _SOLVERS.get(self.svd_solver, self.svd_solver)
 
     @classmethod
     def _of(cls, model, **parameters):
         return super()._of(model, **{"whiten": model.whiten, **parameters})
 
     def _components(self, seen):
-        """scikit-learn's limits on n_components, and what is asked of the core.
+        """What is asked of the core: of n rows at most the n − 1 directions that they span."""
+        q = self._checked_components()
+        if q == "mle":
+            if seen is not None:
+                self._check_evidence(seen.n_counted, seen.n_features)
+            return q
+        number = self._whole_number(seen)
+        if number is not None:
+            return min(number, max(_directions(seen), 1))
+        if q is None:
+            return "all"
+        # scikit-learn wants more than the share, the core at least the share: beyond rounding of the sums, the
+        # same.
+        return q if seen is None or seen.n_rows is None else q + _MORE * (1.0 - q)
 
-        n rows span n − 1 directions.
-        """
-        self._checked_components()
-        if seen is None:
-            return ("all" if self.n_components is None else self.n_components), None
-        if self.n_components == "mle":
-            return self._evidence_decides(seen.n_counted, seen.n_features), None
-        if self.n_components is None and _SOLVERS.get(self.svd_solver, self.svd_solver) != "krylov":
-            return "all", True  # not completed when values are missing
-        if seen.n_rows is None:
-            return ("all" if self.n_components is None else self.n_components), None
+    def _completion(self, seen):
+        """Directions of no variance, which scikit-learn counts too: up to a number, up to as many as there are
+        rows or features (True), or none."""
+        if seen is not None and self.n_components is None and self._solver() != "krylov":
+            return True
+        number = self._whole_number(seen)
+        return number if number is not None and number > _directions(seen) else None
+
+    def _whole_number(self, seen):
+        """The number of directions within scikit-learn's limits, when it is a number and the rows are known."""
+        q, known = self.n_components, seen is not None and seen.n_rows is not None
+        if not known or q == "mle" or (q is None and self._solver() != "krylov"):
+            return None
         limit = min(seen.n_counted, seen.n_features)
         least, most = (1, limit - 1) if self.svd_solver == "arpack" else (0, limit)
-        q = most if self.n_components is None else self.n_components
+        q = most if q is None else q
         if not isinstance(q, Integral):
             if not 0 <= q <= 1:
-                raise ValueError(f"n_components={q} must be a whole number, or a fraction of the variance in (0, 1)")
-            # scikit-learn wants more than the share, the core at least the share: beyond rounding of the
-            # sums, the same.
-            return q + _MORE * (1.0 - q), None
+                raise ValueError(
+                    f"n_components={q} must be a whole number, or a fraction of the variance in (0, 1)"
+                )
+            return None
         name = "full" if self.svd_solver == "auto" else self.svd_solver
         if self.svd_solver in ("arpack", "randomized") and not 1 <= q <= limit:
             raise ValueError(
@@ -177,13 +195,15 @@ class PCA(LinearGaussianEstimator):
                 f"n_components={q} must be between {least} and min(n_samples, n_features)={limit} with "
                 f"svd_solver='{name}'"
             )
-        possible = min(seen.n_rows - 1, seen.n_features)
-        complete = int(q) if q > possible else None
-        return min(int(q), max(possible, 1)), complete
+        return int(q)
 
-    def _evidence_decides(self, n_rows, n_features):
+    def _check_evidence(self, n_rows, n_features):
         if self.svd_solver in ("arpack", "randomized"):
             raise ValueError(f"n_components='mle' cannot be a string with svd_solver='{self.svd_solver}'")
         if n_rows is not None and n_rows < n_features:
             raise ValueError("n_components='mle' is only supported if n_samples >= n_features")
-        return "mle"
+
+
+def _directions(seen):
+    """Directions that rows span."""
+    return min(seen.n_rows - 1, seen.n_features)

@@ -34,7 +34,7 @@ pub(super) fn with_columns(
     }
     Part {
         components: saved.report.components.to_string(),
-        lines: Vec::from_iter(noise(saved).map(|noise| Line::new(NOISE, number(noise)))),
+        lines: Vec::from_iter(noise_in_words(saved).map(|noise| Line::new(NOISE, noise))),
         so_far: format!("{} passes", saved.report.passes),
         last: Vec::from_iter(detail.loadings.then(|| Line::new("features", names(&saved.features)))),
         tables,
@@ -48,6 +48,15 @@ pub(super) const NOISE: &str = "noise variance (σ²)";
 /// σ², the mean over the features; `None` for a model without loadings.
 pub(super) fn noise(saved: &SavedModel) -> Option<f64> {
     saved.model.as_loadings().map(|loadings| loadings.noise().mean())
+}
+
+/// The same for people: of scaled features it is that of the fit, beside which variances are shown.
+pub(super) fn noise_in_words(saved: &SavedModel) -> Option<String> {
+    let Some(scaled) = &saved.report.scaled else { return noise(saved).map(number) };
+    let noise = saved.model.as_loadings()?.noise();
+    let each = scaled.factors.iter().enumerate().map(|(j, d)| noise.of(j) / (d * d));
+    let mean = each.sum::<f64>() / scaled.factors.len().max(1) as f64;
+    Some(format!("{} of the scaled features", number(mean)))
 }
 
 /// One line for each component: variance, share, cumulative share, bar.

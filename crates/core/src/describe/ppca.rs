@@ -56,7 +56,7 @@ fn precision(model: &LinearGaussian, saved: &SavedModel, errors: Errors<'_>) -> 
 
 /// σ² of the model and, with the interval that was asked for, the estimate that the interval belongs to.
 fn noise_in_words(saved: &SavedModel, noise: Option<NoiseEstimate>, precision: Option<&Precision>) -> String {
-    let of_model = components::noise(saved).map(number).unwrap_or_default();
+    let of_model = components::noise_in_words(saved).unwrap_or_default();
     let Some(NoiseEstimate { unbiased, interval }) = noise else { return of_model };
     let asked = precision.map(|p| (p.intervals.level, p.intervals.noise_variance));
     let (probability, interval) = asked.unwrap_or((PpcaEstimate::LEVEL, Some(interval)));

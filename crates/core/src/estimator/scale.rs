@@ -20,7 +20,7 @@ pub enum Scale {
     /// Its standard deviation (divisor n): features count alike, and components are those of the
     /// correlations.
     Unit,
-    /// The square root of its standard deviation: between the two \[BVW06\].
+    /// The square root of its standard deviation: between the two \[BHWSW06\].
     Pareto,
     /// Its range, largest minus smallest cell.
     Range,
