@@ -1,6 +1,7 @@
 //! From raw flags to resolved arguments: every value checked once, before any work begins.
 
 mod factor;
+mod groups;
 mod impute;
 mod select;
 
@@ -10,6 +11,7 @@ use covary::model::AnyModel;
 use covary::{Components, Request, Run};
 use covary_io::{Budget, Format, ReadOptions, Selection, TripleColumns};
 pub(crate) use factor::{Rotate, RotationName, Towards, cut, kaiser, level, rotation};
+pub(crate) use groups::groups;
 pub(crate) use impute::{Filling, Holdout, Impute};
 pub(crate) use select::Select;
 
@@ -102,6 +104,7 @@ impl Fit {
         let (family, components_because) = kinds::family(&Wanted {
             kind: flags.model,
             components: flags.components,
+            groups: Some(&flags.groups),
             start: start.as_ref().map(|start| start.model.n_latent()),
             solver: flags.solver,
             method: flags.bayes.method,

@@ -6,6 +6,7 @@
 
 mod bayes;
 mod factor;
+mod groups;
 mod impute;
 mod select;
 
@@ -21,6 +22,7 @@ use covary::model::{KINDS, Kind};
 use covary::{Components, Scale};
 use covary_io::{Selection, TripleColumns};
 pub(crate) use factor::{Factor, Rotate, Scores};
+pub(crate) use groups::{Assign, Groups};
 pub(crate) use impute::Impute;
 pub(crate) use select::Select;
 
@@ -58,6 +60,7 @@ pub(crate) enum Command {
     Reconstruct(Reconstruct),
     Impute(Impute),
     Score(Score),
+    Assign(Assign),
     Sample(Sample),
     Select(Select),
     Rotate(Rotate),
@@ -251,6 +254,8 @@ pub(crate) struct Fit {
     pub(crate) start: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) scaling: Scaling,
+    #[command(flatten)]
+    pub(crate) groups: Groups,
     #[command(flatten)]
     pub(crate) bayes: Bayes,
     #[command(flatten)]

@@ -459,9 +459,33 @@ impl Model {
             }
         };
         let question = move |m: &dyn Fitted, rows: &dyn RowSource| {
-            Answer::new(&m.decoder()?.reconstruct(rows, kind)?, single_precision)
+            Answer::new(&m.reconstructor()?.reconstruct(rows, kind)?, single_precision)
         };
         self.ask(py, rows, threads, question)?.into_numpy(py)
+    }
+
+    /// The group of each row, counted from 0 (n,).
+    #[pyo3(signature = (rows, threads=None))]
+    fn assign<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &Rows,
+        threads: Option<Threads>,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let groups = self.ask(py, rows, threads, |m, rows| m.groups()?.assign(rows))?;
+        Ok(PyArray1::from_iter(py, groups.into_iter().map(|k| k.cast_signed() as i64)))
+    }
+
+    /// The probability of each group for each row (n, K).
+    #[pyo3(signature = (rows, threads=None))]
+    fn probabilities<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &Rows,
+        threads: Option<Threads>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let found = self.ask(py, rows, threads, |m, rows| double(&m.memberships()?.probabilities(rows)?))?;
+        found.into_numpy(py)
     }
 
     /// Log density of the observed cells of each row (n,).

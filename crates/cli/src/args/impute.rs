@@ -91,6 +91,7 @@ fn holdout(flags: flags::Impute, model: Option<PathBuf>, data: PathBuf, share: f
     let (family, components_because) = kinds::family(&Wanted {
         kind: flags.model,
         components: flags.components,
+        groups: None,
         start: None,
         solver: flags::Solver::Auto,
         method: None,

@@ -1,6 +1,7 @@
 //! One file for each command.
 
 mod answer;
+mod assign;
 mod choose;
 mod demo;
 mod fill;
@@ -34,6 +35,9 @@ pub(crate) fn run(command: Command) -> Result<Code> {
         }
         Command::Impute(flags) => impute(args::Impute::resolve(flags)?),
         Command::Score(flags) => score::run(args::Question::resolve(flags.question, flags.triples)?),
+        Command::Assign(flags) => {
+            assign::run(args::Question::resolve(flags.question, flags.triples)?, flags.probabilities)
+        }
         Command::Sample(flags) => sample::run(flags),
         Command::Select(flags) => select::run(&args::Select::resolve(flags)),
         Command::Rotate(flags) => rotate::run(&args::Rotate::resolve(flags)?),

@@ -10,7 +10,7 @@ use crate::exit::{Code, Result};
 pub(super) fn run(mut args: Question, posterior: bool) -> Result<Code> {
     let (saved, reader) = prepare(&mut args)?;
     let kind = if posterior { Reconstruction::Posterior } else { Reconstruction::Orthogonal };
-    let decoder = saved.model.decoder()?;
-    write(&args, reader, &saved.features, |chunk| decoder.reconstruct(chunk, kind))?;
+    let model = saved.model.reconstructor()?;
+    write(&args, reader, &saved.features, |chunk| model.reconstruct(chunk, kind))?;
     Ok(Code::Done)
 }

@@ -21,6 +21,7 @@ const DEFAULT_SHARE: f64 = 0.9;
 pub(crate) struct Wanted<'a> {
     pub(crate) kind: &'static Kind,
     pub(crate) components: Option<Components>,
+    pub(crate) groups: Option<&'a flags::Groups>,
     /// Number of components of the model to start from, if there is one.
     pub(crate) start: Option<usize>,
     pub(crate) solver: flags::Solver,
@@ -59,6 +60,7 @@ fn only_of_some_kinds(wanted: &Wanted<'_>) -> Result<()> {
         ),
         ("--starts", factor(|f| f.starts.is_some()), &["fa"], ", or leave it out"),
         ("--lower", factor(|f| f.lower.is_some()), &["fa"], ", or leave it out"),
+        ("-k", wanted.groups.is_some_and(|g| g.groups.is_some()), &["kmeans"], ", or leave it out"),
         ("--method", wanted.method.is_some(), &["bpca"], ", or leave it out"),
         (
             "--start",

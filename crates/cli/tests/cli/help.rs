@@ -2,12 +2,13 @@
 
 use crate::support::Place;
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "fit",
     "transform",
     "reconstruct",
     "impute",
     "score",
+    "assign",
     "sample",
     "select",
     "rotate",
@@ -31,6 +32,7 @@ fn the_first_page() {
       reconstruct  Each row rebuilt from its latent coordinates
       impute       Fill the missing values of a table, predict named cells, or say how well that goes
       score        How well each row fits the model
+      assign       The cluster or mixture component of each row
       sample       Draw new rows from a model
       select       How many components: what each method would take, and a recommendation
       rotate       Rotate loadings so that they can be read

@@ -3,6 +3,7 @@
 mod bayesian;
 mod factor;
 mod family;
+mod groups;
 mod growth;
 mod incomplete;
 mod infinite;
@@ -18,6 +19,7 @@ mod turn;
 pub use bayesian::{BayesMethod, BayesReport, BayesianPca};
 pub use factor::{FactorAnalysis, FactorSolver, most_factors, standard_errors, standard_errors_with};
 pub use family::{Chooser, Family};
+pub use groups::Groups;
 pub(crate) use growth::{Grown, Growth, IncompleteSummary};
 pub use online::{Batch, BatchCounts, Online};
 pub use plan::{Plan, Problem, Solver, choose};

@@ -57,6 +57,11 @@ pub trait Model: Any + Debug + Send + Sync {
         None
     }
 
+    /// Rows → rows, as the model sees them.
+    fn as_reconstruct(&self) -> Option<&dyn Reconstruct> {
+        None
+    }
+
     /// Densities, outliers and new rows.
     fn as_density(&self) -> Option<&dyn Density> {
         None
@@ -71,6 +76,16 @@ pub trait Model: Any + Debug + Send + Sync {
     fn as_loadings(&self) -> Option<&dyn Loadings> {
         None
     }
+
+    /// Rows → the group that each belongs to.
+    fn as_assign(&self) -> Option<&dyn Assign> {
+        None
+    }
+
+    /// Rows → the probability of each group.
+    fn as_memberships(&self) -> Option<&dyn Memberships> {
+        None
+    }
 }
 
 /// Something that a model may be able to do.
@@ -82,18 +97,44 @@ pub enum Capability {
     Posterior,
     /// [`Decode`].
     Decode,
+    /// [`Reconstruct`].
+    Reconstruct,
     /// [`Density`].
     Density,
     /// [`Fill`].
     Fill,
     /// [`Loadings`].
     Loadings,
+    /// [`Assign`].
+    Assign,
+    /// [`Memberships`].
+    Memberships,
 }
 
 impl Capability {
     /// Each of them.
-    pub const ALL: [Self; 6] =
-        [Self::Encode, Self::Posterior, Self::Decode, Self::Density, Self::Fill, Self::Loadings];
+    pub const ALL: [Self; 9] = [
+        Self::Encode,
+        Self::Posterior,
+        Self::Decode,
+        Self::Reconstruct,
+        Self::Density,
+        Self::Fill,
+        Self::Loadings,
+        Self::Assign,
+        Self::Memberships,
+    ];
+
+    /// Those of a model with one linear-Gaussian density and a posterior of its latent coordinates.
+    pub const LINEAR_GAUSSIAN: [Self; 7] = [
+        Self::Encode,
+        Self::Posterior,
+        Self::Decode,
+        Self::Reconstruct,
+        Self::Density,
+        Self::Fill,
+        Self::Loadings,
+    ];
 
     /// What a model without it lacks, in words.
     pub fn in_words(self) -> &'static str {
@@ -101,9 +142,12 @@ impl Capability {
             Self::Encode => "latent coordinates",
             Self::Posterior => "a posterior distribution of its latent coordinates",
             Self::Decode => "a way back from latent coordinates to rows",
+            Self::Reconstruct => "a reconstruction of rows",
             Self::Density => "a density",
             Self::Fill => "a prediction of missing cells",
             Self::Loadings => "loadings",
+            Self::Assign => "groups of rows",
+            Self::Memberships => "probabilities of groups",
         }
     }
 
@@ -113,9 +157,12 @@ impl Capability {
             Self::Encode => model.as_encode().is_some(),
             Self::Posterior => model.as_posterior().is_some(),
             Self::Decode => model.as_decode().is_some(),
+            Self::Reconstruct => model.as_reconstruct().is_some(),
             Self::Density => model.as_density().is_some(),
             Self::Fill => model.as_fill().is_some(),
             Self::Loadings => model.as_loadings().is_some(),
+            Self::Assign => model.as_assign().is_some(),
+            Self::Memberships => model.as_memberships().is_some(),
         }
     }
 }
@@ -151,6 +198,14 @@ impl dyn Model {
         self.as_decode().ok_or_else(|| self.lacks(Capability::Decode))
     }
 
+    /// The capability to rebuild rows.
+    ///
+    /// # Errors
+    /// [`Error::Capability`].
+    pub fn reconstructor(&self) -> Result<&dyn Reconstruct> {
+        self.as_reconstruct().ok_or_else(|| self.lacks(Capability::Reconstruct))
+    }
+
     /// The density.
     ///
     /// # Errors
@@ -173,6 +228,22 @@ impl dyn Model {
     /// [`Error::Capability`].
     pub fn with_loadings(&self) -> Result<&dyn Loadings> {
         self.as_loadings().ok_or_else(|| self.lacks(Capability::Loadings))
+    }
+
+    /// The groups of rows.
+    ///
+    /// # Errors
+    /// [`Error::Capability`].
+    pub fn groups(&self) -> Result<&dyn Assign> {
+        self.as_assign().ok_or_else(|| self.lacks(Capability::Assign))
+    }
+
+    /// The probabilities of groups.
+    ///
+    /// # Errors
+    /// [`Error::Capability`].
+    pub fn memberships(&self) -> Result<&dyn Memberships> {
+        self.as_memberships().ok_or_else(|| self.lacks(Capability::Memberships))
     }
 
     fn lacks(&self, what: Capability) -> Error {
@@ -212,8 +283,11 @@ pub trait Decode: Sync {
     /// # Errors
     /// When the coordinates are not q to a row.
     fn decode(&self, latent: MatRef<'_, f64>) -> Result<Mat<f64>>;
+}
 
-    /// Each row rebuilt from its coordinates (n × p), the missing cells too.
+/// Rows → rows, as the model sees them.
+pub trait Reconstruct: Sync {
+    /// Each row rebuilt from its coordinates or its group (n × p), the missing cells too.
     ///
     /// # Errors
     /// When the rows have another number of features or an infinite cell.
@@ -342,6 +416,27 @@ pub trait Loadings: Sync {
 
     /// As factors, which can be rotated.
     fn factors(&self) -> Factors;
+}
+
+/// Rows → the group that each belongs to: a cluster, or a component of a mixture.
+pub trait Assign: Sync {
+    /// Number of groups, K.
+    fn n_groups(&self) -> usize;
+
+    /// The group of each row, counted from 0. A row without any cell belongs to the largest.
+    ///
+    /// # Errors
+    /// When the rows have another number of features or an infinite cell.
+    fn assign(&self, rows: &dyn RowSource) -> Result<Vec<usize>>;
+}
+
+/// Rows → the probability of each group, of which [`Assign`] names the largest.
+pub trait Memberships: Sync {
+    /// Probabilities that add up to 1 in each row (n × K).
+    ///
+    /// # Errors
+    /// When the rows have another number of features or an infinite cell.
+    fn probabilities(&self, rows: &dyn RowSource) -> Result<Mat<f64>>;
 }
 
 /// A model whose density is one linear-Gaussian model: densities and imputation follow from that.

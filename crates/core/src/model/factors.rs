@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::arrays::{Array, Arrays, StoredArrays};
-use super::capability::{Decode, Density, Encode, Fill, Gaussian, LatentPosterior, Loadings, numbered};
+use super::capability::{
+    Decode, Density, Encode, Fill, Gaussian, LatentPosterior, Loadings, Reconstruct, numbered,
+};
 use super::{AnyModel, Capability, Kind, LinearGaussian, Model, Noise, Posterior, Reconstruction, ppca};
 use crate::data::{RowSource, Rows};
 use crate::error::{Error, Result};
@@ -15,7 +17,7 @@ pub static KIND: Kind = Kind {
     title: "factor analysis",
     about: "a noise variance for each feature",
     components: "factors",
-    capabilities: &Capability::ALL,
+    capabilities: &Capability::LINEAR_GAUSSIAN,
     read: |file| Ok(Arc::new(read(file)?)),
 };
 
@@ -354,6 +356,10 @@ impl Model for Factors {
         Some(self)
     }
 
+    fn as_reconstruct(&self) -> Option<&dyn Reconstruct> {
+        Some(self)
+    }
+
     fn as_density(&self) -> Option<&dyn Density> {
         Some(self)
     }
@@ -397,7 +403,9 @@ impl Decode for Factors {
     fn decode(&self, latent: MatRef<'_, f64>) -> Result<Mat<f64>> {
         Self::decode(self, latent)
     }
+}
 
+impl Reconstruct for Factors {
     fn reconstruct(&self, rows: &dyn RowSource, kind: Reconstruction) -> Result<Mat<f64>> {
         self.gaussian.reconstruct(rows, kind)
     }

@@ -19,7 +19,8 @@ mod sample;
 
 pub use arrays::{Array, Arrays, StoredArrays};
 pub use capability::{
-    AnyModel, Capability, Decode, Density, Encode, Fill, Gaussian, LatentPosterior, Loadings, Model,
+    AnyModel, Assign, Capability, Decode, Density, Encode, Fill, Gaussian, LatentPosterior, Loadings,
+    Memberships, Model, Reconstruct,
 };
 pub use factors::{Factors, Scores};
 pub use impute::{Conditional, Imputed, Predicted};

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::arrays::{Array, Arrays, StoredArrays};
-use super::capability::{Decode, Density, Encode, Fill, Gaussian, LatentPosterior, Loadings, numbered};
+use super::capability::{
+    Decode, Density, Encode, Fill, Gaussian, LatentPosterior, Loadings, Reconstruct, numbered,
+};
 use super::{AnyModel, Capability, Factors, Kind, LinearGaussian, Model, Noise, Posterior, Reconstruction};
 use crate::data::RowSource;
 use crate::error::Result;
@@ -15,7 +17,7 @@ pub static KIND: Kind = Kind {
     title: "probabilistic PCA",
     about: "a density over rows, with noise",
     components: "components",
-    capabilities: &Capability::ALL,
+    capabilities: &Capability::LINEAR_GAUSSIAN,
     read: |file| Ok(Arc::new(read(file)?)),
 };
 
@@ -87,6 +89,10 @@ impl Model for LinearGaussian {
         Some(self)
     }
 
+    fn as_reconstruct(&self) -> Option<&dyn Reconstruct> {
+        Some(self)
+    }
+
     fn as_density(&self) -> Option<&dyn Density> {
         Some(self)
     }
@@ -130,7 +136,9 @@ impl Decode for LinearGaussian {
     fn decode(&self, latent: MatRef<'_, f64>) -> Result<Mat<f64>> {
         Self::decode(self, latent)
     }
+}
 
+impl Reconstruct for LinearGaussian {
     fn reconstruct(&self, rows: &dyn RowSource, kind: Reconstruction) -> Result<Mat<f64>> {
         Self::reconstruct(self, rows, kind)
     }

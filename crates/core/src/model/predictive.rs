@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::arrays::{Array, Arrays, StoredArrays};
-use super::capability::{Decode, Density, Encode, Fill, Gaussian, LatentPosterior, Loadings, numbered};
+use super::capability::{
+    Decode, Density, Encode, Fill, Gaussian, LatentPosterior, Loadings, Reconstruct, numbered,
+};
 use super::{
     AnyModel, Capability, Factors, Kind, LinearGaussian, Model, Noise, Posterior, Reconstruction, ppca,
 };
@@ -17,7 +19,7 @@ pub static KIND: Kind = Kind {
     title: "Bayesian PCA",
     about: "keeps the components that the data support, and knows how well it knows them",
     components: "components",
-    capabilities: &Capability::ALL,
+    capabilities: &Capability::LINEAR_GAUSSIAN,
     read: |file| Ok(Arc::new(read(file)?)),
 };
 
@@ -243,6 +245,10 @@ impl Model for Predictive {
         Some(self)
     }
 
+    fn as_reconstruct(&self) -> Option<&dyn Reconstruct> {
+        Some(self)
+    }
+
     fn as_density(&self) -> Option<&dyn Density> {
         Some(self)
     }
@@ -286,7 +292,9 @@ impl Decode for Predictive {
     fn decode(&self, latent: MatRef<'_, f64>) -> Result<Mat<f64>> {
         self.gaussian.decode(latent)
     }
+}
 
+impl Reconstruct for Predictive {
     fn reconstruct(&self, rows: &dyn RowSource, kind: Reconstruction) -> Result<Mat<f64>> {
         self.gaussian.reconstruct(rows, kind)
     }

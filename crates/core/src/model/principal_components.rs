@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::arrays::{Array, Arrays, StoredArrays};
-use super::capability::{Decode, Density, Encode, Fill, Gaussian, Loadings, numbered};
+use super::capability::{Decode, Density, Encode, Fill, Gaussian, Loadings, Reconstruct, numbered};
 use super::{AnyModel, Capability, Factors, Kind, LinearGaussian, Model, Noise, Reconstruction, ppca};
 use crate::data::{RowSource, Rows, ScaledRows};
 use crate::error::{Error, Result};
@@ -19,6 +19,7 @@ pub static KIND: Kind = Kind {
     capabilities: &[
         Capability::Encode,
         Capability::Decode,
+        Capability::Reconstruct,
         Capability::Density,
         Capability::Fill,
         Capability::Loadings,
@@ -351,6 +352,10 @@ impl Model for PrincipalComponents {
         Some(self)
     }
 
+    fn as_reconstruct(&self) -> Option<&dyn Reconstruct> {
+        Some(self)
+    }
+
     fn as_density(&self) -> Option<&dyn Density> {
         Some(self)
     }
@@ -388,7 +393,9 @@ impl Decode for PrincipalComponents {
     fn decode(&self, latent: MatRef<'_, f64>) -> Result<Mat<f64>> {
         if self.whiten { self.unwhiten(latent) } else { self.embed(latent) }
     }
+}
 
+impl Reconstruct for PrincipalComponents {
     fn reconstruct(&self, rows: &dyn RowSource, kind: Reconstruction) -> Result<Mat<f64>> {
         match kind {
             Reconstruction::Orthogonal => Self::reconstruct(self, rows),

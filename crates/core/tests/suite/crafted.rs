@@ -347,9 +347,9 @@ fn ask_model(saved: &SavedModel) {
 
 fn ask_about_rows<'a>(model: &dyn Model, rows: &dyn Fn() -> Rows<'a>) {
     let _ = model.encoder().unwrap().encode(rows().source());
-    let decoder = model.decoder().unwrap();
-    let _ = decoder.reconstruct(rows().source(), Reconstruction::Orthogonal);
-    let _ = decoder.reconstruct(rows().source(), Reconstruction::Posterior);
+    let rebuilder = model.reconstructor().unwrap();
+    let _ = rebuilder.reconstruct(rows().source(), Reconstruction::Orthogonal);
+    let _ = rebuilder.reconstruct(rows().source(), Reconstruction::Posterior);
     let imputer = model.imputer().unwrap();
     let _ = imputer.impute(rows().source());
     let _ = imputer.impute_with_std(rows().source());

@@ -96,8 +96,8 @@ fn answers_are_those_of_scaling_by_hand_and_back() {
             let expected = t.encode(&scaled).unwrap();
             close_matrix(&z.encode(&rows).unwrap(), &expected, tolerance * (1.0 + max_abs(&expected)), &what);
             for kind in [Reconstruction::Orthogonal, Reconstruction::Posterior] {
-                let rebuilt = b.decoder().unwrap().reconstruct(&scaled, kind).unwrap();
-                let ours = a.decoder().unwrap().reconstruct(&rows, kind).unwrap();
+                let rebuilt = b.reconstructor().unwrap().reconstruct(&scaled, kind).unwrap();
+                let ours = a.reconstructor().unwrap().reconstruct(&rows, kind).unwrap();
                 same_rows(&ours, &times(&rebuilt, &d), &d, tolerance, &what);
             }
             let (imputed, expected) =

@@ -1,0 +1,39 @@
+//! The flags of models that put rows into groups.
+
+use clap::Args;
+use covary::estimator::Groups as Wanted;
+
+use super::{Question, TRIPLES_HELP};
+use crate::args;
+use covary_io::TripleColumns;
+
+/// What only models with groups have.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Groups")]
+pub(crate) struct Groups {
+    /// Number of clusters, or of components of a mixture: a number (3), or a range (2-8) or auto (1-10) of
+    /// which the best is taken
+    #[arg(short = 'k', long = "groups", value_name = "K|A-B|auto", value_parser = args::groups)]
+    pub(crate) groups: Option<Wanted>,
+}
+
+/// The cluster or mixture component of each row
+///
+/// One row out for each row in, with the column group, counted from 1 in the order in which the model lists
+/// its groups: the largest first. Of a row with missing values the observed cells decide; a row without any
+/// belongs to the largest group.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  covary assign flowers.covary iris.csv --id species > groups.csv
+  covary assign flowers.covary new.parquet --probabilities -o groups.parquet")]
+pub(crate) struct Assign {
+    #[command(flatten)]
+    pub(crate) question: Question,
+    /// Add the probability of each group, as columns p1, p2, …
+    #[arg(long)]
+    pub(crate) probabilities: bool,
+    #[arg(long, value_name = "USER,ITEM,VALUE", value_parser = args::triples, conflicts_with_all = ["columns", "drop", "id"],
+        help_heading = "Columns", help = TRIPLES_HELP)]
+    pub(crate) triples: Option<TripleColumns>,
+}
