@@ -11,6 +11,7 @@ mod pairwise;
 mod range;
 mod residual;
 mod sketch;
+mod weighted;
 
 pub use census::Census;
 pub(crate) use center::center_of;
@@ -24,6 +25,7 @@ pub use pairwise::{AvailableCases, Found, Pairwise};
 pub(crate) use range::Range;
 pub(crate) use residual::measure;
 pub use sketch::Sketch;
+pub use weighted::{RowWeights, WeightedParts, WeightedRows};
 
 use crate::data::Chunk;
 use crate::error::Result;
