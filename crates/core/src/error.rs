@@ -116,6 +116,17 @@ pub enum Error {
         /// Features.
         features: usize,
     },
+    /// A component of a mixture that shrinks onto a few rows, where its likelihood has no limit.
+    #[error(
+        "component {component} of the mixture has shrunk onto rows of total weight {weight:.3}, where the \
+         likelihood has no maximum; ask for fewer components or latent variables, or for the prior"
+    )]
+    ShrunkComponent {
+        /// Which, counted from 0.
+        component: usize,
+        /// Total weight of its rows.
+        weight: f64,
+    },
     /// A covariance that is not symmetric.
     #[error(
         "the covariance is not symmetric: {value} at row {row}, column {column}, but {mirrored} on the other \
@@ -434,6 +445,7 @@ impl Error {
             Self::NotPositiveDefinite { .. }
             | Self::Decomposition(_)
             | Self::Collapsed { .. }
+            | Self::ShrunkComponent { .. }
             | Self::NoDensity { .. }
             | Self::ObjectiveWorsened { .. } => ErrorClass::Numerical,
             Self::Format(_) | Self::Version { .. } => ErrorClass::File,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::coordinates::{Coordinates, InCoordinates};
 use super::maximise::Maximised;
-use super::optimise::{Accelerator, Local, Proposal};
+use super::optimise::{Accelerator, Gains, Local, Proposal};
 use super::prior::Prior;
 use super::{Guard, Objective, RowIteration, Step};
 use crate::error::{Error, Result};
@@ -20,8 +20,6 @@ use crate::evidence::Latent;
 use crate::expectation::{FeatureScale, LatentParameters};
 use crate::spectrum::Spectrum;
 
-/// Gains below this share of the log-likelihood are rounding.
-const ROUNDING: f64 = 1e-14;
 /// Steps in a row that gain rounding only after which no more is to be gained, whatever the tolerance.
 const MOST_IDLE: usize = 30;
 
@@ -50,34 +48,6 @@ struct Best {
 struct Trial {
     proposal: Proposal,
     plain: Arc<LatentParameters>,
-}
-
-/// What accepted steps have gained.
-struct Gains {
-    last: f64,     // by the last step, rounding as 0; infinite before there are two points
-    idle: usize,   // steps in a row that gained rounding only
-    rounding: f64, // what residuals of features far above the noise leave in the objective
-}
-
-impl Gains {
-    /// What is rounding in an objective.
-    fn rounding_of(&self, objective: f64) -> f64 {
-        self.rounding.max(ROUNDING * objective.abs())
-    }
-
-    /// Takes the gain of a step that has led to `objective`. A gain that is rounding says nothing and counts
-    /// as 0.
-    fn add(&mut self, gain: f64, objective: f64) {
-        self.last = if gain.abs() <= self.rounding_of(objective) { 0.0 } else { gain };
-        self.idle = if self.last == 0.0 { self.idle + 1 } else { 0 };
-    }
-
-    /// What gains add up to that go on falling at the rate r of the last two, `before` and g:
-    /// $g r / (1 - r)$.
-    fn geometric_rest(&self, before: f64) -> f64 {
-        let rate = (self.last / before).clamp(0.0, 1.0);
-        if rate < 1.0 { self.last * rate / (1.0 - rate) } else { f64::INFINITY }
-    }
 }
 
 /// What the iteration has found.
@@ -137,7 +107,7 @@ impl Em {
             current: Arc::new(coordinates.bounded(start)),
             trial: None,
             best: None,
-            gains: Gains { last: f64::INFINITY, idle: 0, rounding: 0.0 },
+            gains: Gains::default(),
             accelerator: Some(Accelerator::new()),
             coordinates,
             prior: Prior::Flat,

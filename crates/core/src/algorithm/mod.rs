@@ -11,6 +11,7 @@ pub(crate) mod krylov;
 pub(crate) mod krylov_factor;
 mod maximise;
 mod mean_row;
+pub(crate) mod mixture;
 pub(crate) mod newton_factor;
 pub(crate) mod online;
 pub(crate) mod optimise;

@@ -141,8 +141,10 @@ impl Scaling {
         let Fit { model, mut report } = fit;
         let shift: f64 = self.factors.iter().zip(&self.weights).map(|(d, w)| w * d.ln()).sum();
         report.log_likelihood = report.log_likelihood.map(|l| l - shift);
-        if let Some(Details::Bayes(details)) = &mut report.details {
-            details.objective = details.objective.map(|l| l - shift);
+        match &mut report.details {
+            Some(Details::Bayes(details)) => details.objective = details.objective.map(|l| l - shift),
+            Some(Details::Mixture(details)) => details.shift(shift),
+            _ => {}
         }
         let model = model.rescaled(&self.factors)?;
         let scaled = Some(Scaled { scale: self.scale, factors: self.factors.clone() });

@@ -155,6 +155,16 @@ impl Moments {
         Self { center, scatter, ..*self }
     }
 
+    /// As if there were rows more, of this total weight, with the same mean and these variances (p).
+    pub(crate) fn with_more_rows(&self, weight: f64, variances: &[f64]) -> Self {
+        let mut more = self.clone();
+        more.center.weight += weight;
+        // Enough that the covariance is taken for regular, which the variances make it.
+        more.center.rows += variances.len() + 1;
+        (0..variances.len()).for_each(|j| more.scatter[(j, j)] += weight * variances[j]);
+        more
+    }
+
     /// Lower triangle of the scatter (p × p); what stands above the diagonal is not defined.
     pub fn scatter_lower(&self) -> MatRef<'_, f64> {
         self.scatter.as_ref()

@@ -1,6 +1,7 @@
 //! The registry of kinds of models: one line for each.
 
 pub use super::factors::KIND as FA;
+pub use super::mixture::KIND as MIXTURE;
 pub use super::ppca::KIND as PPCA;
 pub use super::predictive::KIND as BPCA;
 pub use super::principal_components::KIND as PCA;
@@ -27,7 +28,7 @@ pub struct Kind {
 }
 
 /// Every kind, in the order in which they are listed.
-pub static KINDS: &[&Kind] = &[&PPCA, &PCA, &FA, &BPCA];
+pub static KINDS: &[&Kind] = &[&PPCA, &PCA, &FA, &BPCA, &MIXTURE];
 
 impl Kind {
     /// The kind of this name.

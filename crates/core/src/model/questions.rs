@@ -257,7 +257,7 @@ fn column(m: &Mat<f64>, j: usize) -> Vec<f64> {
 }
 
 /// P(χ²ₖ ≥ d).
-fn upper_tail(d: f64, k: f64) -> Result<f64> {
+pub(super) fn upper_tail(d: f64, k: f64) -> Result<f64> {
     if k == 0.0 {
         return Ok(1.0);
     }

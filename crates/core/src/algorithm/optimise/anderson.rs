@@ -17,7 +17,7 @@ const ROUNDING: f64 = 1e-13;
 
 /// Past points with their images.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Anderson {
+pub(crate) struct Anderson {
     past: VecDeque<Pair>,
 }
 
@@ -31,7 +31,7 @@ impl Anderson {
     /// Remembers a point and its image, and proposes where to go; `None` when the past says nothing yet.
     ///
     /// `scale` makes coordinates comparable: residuals are measured in multiples of its reciprocal.
-    pub(super) fn propose(
+    pub(crate) fn propose(
         &mut self,
         point: &[f64],
         image: &[f64],

@@ -107,14 +107,19 @@ impl Latent {
 
     /// Log-likelihood of the observed cells under the parameters.
     pub fn log_likelihood(&self) -> f64 {
-        let cells = self.second.row(self.second.nrows() - 1); // Σ w of the rows that have the feature
-        let volume = |(j, cells): (usize, &f64)| cells * self.parameters.scale().of(j).ln();
-        self.totals.log_likelihood - cells.iter().enumerate().map(volume).sum::<f64>()
+        let volume = |(j, cells): (usize, f64)| cells * self.parameters.scale().of(j).ln();
+        let cells = self.weights_of_features();
+        self.totals.log_likelihood - cells.into_iter().enumerate().map(volume).sum::<f64>()
     }
 
     /// Total weight of the rows that have a cell.
     pub fn weight(&self) -> f64 {
         self.totals.weight
+    }
+
+    /// Total weight of the rows that have each feature (p).
+    pub(crate) fn weights_of_features(&self) -> Vec<f64> {
+        self.second.row(self.second.nrows() - 1).iter().copied().collect()
     }
 
     fn add_dense<T: Real>(&mut self, view: MatRef<'_, T>, weights: Option<&[f64]>) -> Result<()> {

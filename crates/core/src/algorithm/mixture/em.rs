@@ -1,0 +1,181 @@
+//! The iteration: responsibilities, a maximisation step for each component, and bolder steps near the end.
+
+use std::sync::Arc;
+
+use super::coordinates::{aligned, mixture, scale, vector};
+use super::{CollapsePrior, ComponentEvidence, NoiseModel, Responsibilities};
+use crate::algorithm::optimise::{Anderson, Gains};
+use crate::algorithm::{Guard, Objective, RowIteration, Step};
+use crate::error::{Error, Result};
+use crate::evidence::WeightedParts;
+use crate::linalg::Mat;
+use crate::model::Mixture;
+
+/// Nats per row left to gain below which steps are combined: begun earlier, that ends in other optima, which
+/// are worse.
+const NEAR: f64 = 1e-4;
+/// Noise below this share of what the pooled model leaves unexplained has vanished.
+const VANISHED: f64 = 1e-9;
+
+/// What stays the same during an iteration.
+#[derive(Debug, Clone)]
+pub(crate) struct MixtureSettings {
+    /// The noise of the components.
+    pub(crate) noise: NoiseModel,
+    /// What keeps components from shrinking onto a few rows, unless there is only one.
+    pub(crate) prior: Option<CollapsePrior>,
+    /// What the pooled model leaves unexplained of each feature (p).
+    pub(crate) unexplained: Vec<f64>,
+}
+
+impl MixtureSettings {
+    /// The prior of a mixture: a single component cannot shrink.
+    fn prior(&self, mixture: &Mixture) -> Option<&CollapsePrior> {
+        self.prior.as_ref().filter(|_| mixture.n_components() > 1)
+    }
+}
+
+/// EM of a mixture. The tolerance of the loop is in nats per row that are left to gain.
+pub(crate) struct MixtureEm<'a, E> {
+    settings: &'a MixtureSettings,
+    current: Arc<Mixture>,       // whose evidence the next pass collects
+    plain: Option<Arc<Mixture>>, // the plain step, where `current` is bolder
+    best: Option<Best<E>>,
+    gains: Gains,
+    anderson: Anderson,
+}
+
+/// The best mixture so far and what a pass has collected for it.
+struct Best<E> {
+    mixture: Arc<Mixture>,
+    objective: f64,
+    left: [f64; 2], // nats per row that are left to gain, after the last step and the one before
+    evidence: WeightedParts<E>,
+    starved: Option<usize>,
+}
+
+/// Where the iteration has ended.
+pub(crate) struct MixtureOptimum<E> {
+    pub(crate) mixture: Mixture,
+    /// Log-likelihood of the rows, without the prior's term.
+    pub(crate) log_likelihood: f64,
+    /// What was maximised.
+    pub(crate) objective: f64,
+    /// Evidence of each component at the optimum.
+    pub(crate) parts: Vec<E>,
+    /// Σ w · rᵢ · rⱼ (K × K, lower triangle).
+    pub(crate) overlap: Mat<f64>,
+    /// −Σ w Σ r ln r: how uncertain it is which component rows belong to.
+    pub(crate) entropy: f64,
+    /// A component that was left with fewer rows than its parameters need.
+    pub(crate) starved: Option<usize>,
+}
+
+impl<'a, E: ComponentEvidence> MixtureEm<'a, E> {
+    pub(crate) fn new(start: Mixture, settings: &'a MixtureSettings) -> Self {
+        let (gains, anderson) = (Gains::default(), Anderson::default());
+        Self { settings, current: Arc::new(start), plain: None, best: None, gains, anderson }
+    }
+
+    /// The maximisation step of all components and their weights.
+    fn plain_step(&self, evidence: &WeightedParts<E>) -> Result<Mixture> {
+        let MixtureSettings { noise, unexplained, .. } = self.settings;
+        let prior = self.settings.prior(&self.current);
+        let weights: Vec<f64> = evidence.parts.iter().map(E::weight).collect();
+        let each = evidence.parts.iter().zip(self.current.components());
+        let components = each.map(|(part, before)| part.maximise(before, *noise, prior));
+        let mut components = components.collect::<Result<Vec<_>>>()?;
+        if noise.shared {
+            components = E::with_shared_noise(components, &evidence.parts, prior)?;
+        }
+        let vanished = |component: &crate::model::LinearGaussian| {
+            (0..unexplained.len()).any(|j| component.noise().of(j) <= VANISHED * unexplained[j])
+        };
+        match components.iter().position(vanished) {
+            Some(component) => Err(Error::ShrunkComponent { component, weight: weights[component] }),
+            None => Mixture::new(weights, components),
+        }
+    }
+
+    /// A component that is left with fewer rows than q + 2.
+    fn starved(&self, evidence: &WeightedParts<E>) -> Option<usize> {
+        let least = |k: usize| self.current.components()[k].n_latent() as f64 + 2.0;
+        let several = evidence.parts.len() > 1;
+        (0..evidence.parts.len()).find(|k| several && evidence.parts[*k].weight() < least(*k))
+    }
+
+    /// Chooses the point of the next pass: a combination of past steps near the end, else the plain step.
+    fn set_out(&mut self, plain: Mixture, weight: f64, left: f64) -> Result<()> {
+        let plain = aligned(&plain, &self.current)?;
+        let bold = match left < NEAR && plain.n_components() > 1 {
+            true => {
+                let (point, image) = (vector(&self.current), vector(&plain));
+                self.anderson.propose(&point, &image, &scale(&plain, weight))?
+            }
+            false => None,
+        };
+        let bold = bold.and_then(|x| mixture(&x, &plain).ok());
+        (self.current, self.plain) = match bold {
+            Some(bold) => (Arc::new(bold), Some(Arc::new(plain))),
+            None => (Arc::new(plain), None),
+        };
+        Ok(())
+    }
+}
+
+impl<E: ComponentEvidence> RowIteration for MixtureEm<'_, E> {
+    type Evidence = WeightedParts<E>;
+    type Output = MixtureOptimum<E>;
+
+    fn objective(&self) -> Objective {
+        let name = if self.settings.prior.is_some() { "objective" } else { "log-likelihood" };
+        Objective { name, guard: Guard::NeverFalls }
+    }
+
+    fn evidence(&self) -> WeightedParts<E> {
+        let parts = self.current.components().iter().map(E::empty).collect();
+        WeightedParts::empty(Arc::new(Responsibilities(Arc::clone(&self.current))), parts)
+    }
+
+    fn update(&mut self, evidence: WeightedParts<E>) -> Result<Step> {
+        let point = Arc::clone(&self.current);
+        let prior = self.settings.prior(&point).map_or(Ok(0.0), |prior| prior.log_density(&point))?;
+        let objective = evidence.log_likelihood + prior;
+        if let (Some(plain), Some(best)) = (self.plain.take(), &self.best) {
+            let gain = objective - best.objective;
+            if gain.is_nan() || gain < -self.gains.rounding_of(objective) {
+                self.current = plain;
+                return Ok(Step { objective: best.objective, change: best.left[0] });
+            }
+        }
+        let before = self.best.as_ref().map(|best| (best.objective, best.left[0]));
+        let gain = before.map_or(f64::INFINITY, |(before, _)| objective - before);
+        let left = self.gains.left_after(gain, objective) / evidence.weight;
+        let starved = self.starved(&evidence);
+        if starved.is_none() {
+            self.set_out(self.plain_step(&evidence)?, evidence.weight, left)?;
+        }
+        let before = before.map_or(f64::INFINITY, |(_, left)| left);
+        self.best = Some(Best { mixture: point, objective, left: [left, before], evidence, starved });
+        Ok(Step { objective, change: left })
+    }
+
+    fn converged(&self, tolerance: f64) -> bool {
+        // A bold step that gained little says little: two in a row have to.
+        let small = |best: &Best<E>| best.left.iter().all(|left| *left <= tolerance);
+        self.best.as_ref().is_some_and(|best| best.starved.is_some() || small(best))
+    }
+
+    fn finish(self) -> Result<MixtureOptimum<E>> {
+        let Best { mixture, objective, evidence, starved, .. } = self.best.ok_or(Error::Interrupted)?;
+        Ok(MixtureOptimum {
+            mixture: Arc::unwrap_or_clone(mixture),
+            log_likelihood: evidence.log_likelihood,
+            objective,
+            entropy: -evidence.totals.first().copied().unwrap_or(0.0),
+            overlap: evidence.overlap,
+            parts: evidence.parts,
+            starved,
+        })
+    }
+}

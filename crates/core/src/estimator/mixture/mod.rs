@@ -1,0 +1,175 @@
+//! Mixtures of PPCA and of factor analysers: options, the growth of the number of components, and the fit.
+
+mod fit;
+mod grow;
+mod moves;
+mod report;
+mod search;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::run::run_options;
+use super::{Chooser, Family, Fit, Groups, Run, explained, with_threads};
+use crate::algorithm::Components;
+use crate::algorithm::mixture::NoiseModel;
+use crate::control::Control;
+use crate::data::{RowSource, Rows};
+use crate::error::{Error, Result};
+use crate::evidence::Moments;
+use crate::model::{AnyModel, Kind, Mixture, kind};
+
+pub use report::{MixtureReport, NumberOfGroups};
+
+/// Rows that the prior counts as in each component.
+const PRIOR_ROWS: f64 = 1.0;
+
+/// A mixture of PPCA, or with [`diagonal`](Self::diagonal) noise of factor analysers, by maximum likelihood:
+/// $p(x) = \sum_k \pi_k\, N(x \mid \mu_k, W_k W_k^\top + \Psi_k)$ \[TB99b, GH96\].
+///
+/// The number of components grows one by one: each is split along its leading axes, short runs show which
+/// split is best, and at the end components are split and merged as long as that gains. A prior worth one row
+/// keeps components from shrinking onto a few rows. Rows may have missing values.
+///
+/// ```
+/// use covary::MixturePpca;
+/// use covary::data::Rows;
+/// use covary::model::Assign;
+///
+/// // Two groups of four rows.
+/// let cells = [0.0, 0.1, 1.0, 1.1, 2.0, 1.9, 3.0, 3.1, 9.0, 0.2, 8.0, 1.0, 7.1, 2.0, 6.0, 3.1];
+/// let rows = Rows::from_slice(&cells, 2)?;
+/// let fit = MixturePpca::new(2, 1).fit(&rows)?;
+/// let groups = fit.model.assign(rows.source())?;
+/// assert_eq!(groups[..4], [groups[0]; 4]);
+/// assert_eq!(groups[4..], [1 - groups[0]; 4]);
+/// # Ok::<(), covary::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct MixturePpca {
+    groups: Groups,
+    latent: Components,
+    noise: NoiseModel,
+    prior: Option<f64>,
+    start: Option<Mixture>,
+    run: Run,
+}
+
+impl MixturePpca {
+    /// So many components, each with so many latent variables; of ranges, what the Bayesian information
+    /// criterion prefers.
+    pub fn new(groups: impl Into<Groups>, latent: impl Into<Components>) -> Self {
+        let noise = NoiseModel { diagonal: false, shared: false };
+        let (groups, latent) = (groups.into(), latent.into());
+        Self { groups, latent, noise, prior: Some(PRIOR_ROWS), start: None, run: Run::default() }
+    }
+
+    /// Whether each feature has a noise variance of its own: factor analysers instead of PPCA.
+    pub fn diagonal(mut self, diagonal: bool) -> Self {
+        self.noise.diagonal = diagonal;
+        self
+    }
+
+    /// Whether the noise is the same in all components.
+    pub fn shared_noise(mut self, shared: bool) -> Self {
+        self.noise.shared = shared;
+        self
+    }
+
+    /// How many rows the prior counts as in each component, 1 by default; `None` for maximum likelihood
+    /// alone, where a component that shrinks onto a few rows is an error.
+    pub fn prior(mut self, rows: Option<f64>) -> Self {
+        self.prior = rows;
+        self
+    }
+
+    /// Where the fit starts, instead of growing: a mixture of the same features.
+    pub fn start(mut self, mixture: Mixture) -> Self {
+        self.start = Some(mixture);
+        self
+    }
+
+    run_options! {
+        /// Nats per row of the objective that may be left to gain, extrapolated; 1e-8 by default.
+    }
+
+    /// Fits the rows.
+    ///
+    /// # Errors
+    /// When the options make no sense, or the data do not allow them.
+    pub fn fit<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Fit<Mixture>> {
+        self.fit_with(rows, &Control::new())
+    }
+
+    /// Fits the rows under the eyes of a caller.
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit), and [`Error::Interrupted`].
+    pub fn fit_with<'a>(&self, rows: impl Into<Rows<'a>>, control: &Control<'_>) -> Result<Fit<Mixture>> {
+        self.check()?;
+        let (rows, started) = (rows.into(), Instant::now());
+        let source = rows.source();
+        let fitted = with_threads(self.run.threads, || self.fit_source(source, control, started));
+        fitted.map_err(|e| explained(e, source, control))
+    }
+
+    /// What makes no sense whatever the data.
+    fn check(&self) -> Result<()> {
+        self.run.check()?;
+        self.groups.check()?;
+        if matches!(self.latent, Components::Fraction(_) | Components::Evidence) {
+            let (name, value) = ("the number of latent variables", self.latent.to_string());
+            return Err(Error::Parameter { name, value, allowed: "a whole number, or chosen by the fit" });
+        }
+        match self.prior {
+            Some(rows) if !(rows.is_finite() && rows > 0.0) => {
+                let (name, value) = ("the number of rows that the prior counts as", rows.to_string());
+                Err(Error::Parameter { name, value, allowed: "finite and positive" })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Family for MixturePpca {
+    fn kind(&self) -> &'static Kind {
+        &kind::MIXTURE
+    }
+
+    fn components(&self) -> Components {
+        self.latent
+    }
+
+    fn with_components(&self, latent: Components) -> Arc<dyn Family> {
+        Arc::new(Self { latent, ..self.clone() })
+    }
+
+    fn how(&self) -> Run {
+        self.run
+    }
+
+    fn with_run(&self, run: Run) -> Arc<dyn Family> {
+        Arc::new(self.clone().run(run))
+    }
+
+    fn with_start(&self, start: &AnyModel) -> Result<Arc<dyn Family>> {
+        let Some(mixture) = start.downcast_ref::<Mixture>() else {
+            let (name, value) = ("the start of a mixture", start.kind().title.into());
+            return Err(Error::Parameter { name, value, allowed: "a mixture" });
+        };
+        Ok(Arc::new(self.clone().start(mixture.clone())))
+    }
+
+    fn chooser(&self) -> Chooser {
+        Chooser::Fit
+    }
+
+    fn fit_rows(&self, rows: &dyn RowSource, control: &Control<'_>) -> Result<Fit<AnyModel>> {
+        Ok(self.fit_with(rows, control)?.into())
+    }
+
+    fn fit_moments(&self, _: &Moments, _: &Control<'_>) -> Result<Fit<AnyModel>> {
+        let (name, value) = ("the data of a mixture", "moments".into());
+        Err(Error::Parameter { name, value, allowed: "rows: moments do not tell groups" })
+    }
+}

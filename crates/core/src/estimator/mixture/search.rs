@@ -1,0 +1,126 @@
+//! Runs of the iteration from given starts, on all rows or a sample of them.
+
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardUniform};
+use rayon::prelude::*;
+
+use crate::algorithm::mixture::{ComponentEvidence, MixtureEm, MixtureOptimum, MixtureSettings};
+use crate::algorithm::{Journey, Limits, Passes, Stop, drive};
+use crate::control::Control;
+use crate::data::{Block, Cells, Order, RowSource, Table, map_chunks};
+use crate::error::{Error, Result};
+use crate::model::Mixture;
+
+/// Steps of a short run, after which starts are compared.
+const SHORT: usize = 10;
+/// Starts that are gone on from after their short runs.
+const KEPT: usize = 2;
+/// Nats per row that may be left to gain while optima are compared, and most steps for that.
+const COMPARED: Limits = Limits { tolerance: 1e-6, iterations: 150 };
+/// Cells of a sample on which optima are looked for: more of them do not change which is best.
+const SAMPLE_CELLS: usize = 200_000;
+/// Least rows of a sample.
+const SAMPLE_ROWS: usize = 4000;
+
+/// Where optima are looked for.
+pub(super) struct Search<'a, E> {
+    pub(super) source: &'a dyn RowSource,
+    pub(super) settings: &'a MixtureSettings,
+    pub(super) control: &'a Control<'a>,
+    passes: AtomicUsize,
+    evidence: PhantomData<fn() -> E>,
+}
+
+impl<'a, E: ComponentEvidence> Search<'a, E> {
+    pub(super) fn over(
+        source: &'a dyn RowSource,
+        settings: &'a MixtureSettings,
+        control: &'a Control<'a>,
+    ) -> Self {
+        Self { source, settings, control, passes: AtomicUsize::new(0), evidence: PhantomData }
+    }
+
+    /// Passes over the rows so far.
+    pub(super) fn passes(&self) -> usize {
+        self.passes.load(Ordering::Relaxed)
+    }
+
+    /// From a start until the limits, under the eyes of the caller.
+    pub(super) fn run(&self, start: Mixture, limits: Limits) -> Result<(MixtureOptimum<E>, Journey)> {
+        self.run_under(start, limits, self.control)
+    }
+
+    fn run_under(
+        &self,
+        start: Mixture,
+        limits: Limits,
+        control: &Control<'_>,
+    ) -> Result<(MixtureOptimum<E>, Journey)> {
+        let iteration = MixtureEm::new(start, self.settings);
+        let found = drive(Passes::over(self.source, iteration), limits, control)?;
+        self.passes.fetch_add(found.1.passes, Ordering::Relaxed);
+        Ok(found)
+    }
+
+    /// The optimum from one start, as far as optima are compared.
+    pub(super) fn optimum(&self, start: Mixture) -> Result<MixtureOptimum<E>> {
+        match self.run_under(start, COMPARED, &self.control.quiet())? {
+            (_, Journey { stop: Stop::Interrupted, .. }) => Err(Error::Interrupted),
+            (found, _) => Ok(found),
+        }
+    }
+
+    /// The best optimum from several starts: short runs from all, long ones from the best of those. `None`
+    /// where each leaves a component without rows.
+    pub(super) fn best_of(&self, starts: Vec<Mixture>) -> Result<Option<MixtureOptimum<E>>> {
+        let short = Limits { iterations: SHORT, ..COMPARED };
+        let run = |start: Mixture| self.run_under(start, short, &self.control.quiet()).map(|found| found.0);
+        let mut ends = usable(starts.into_par_iter().map(run).collect())?;
+        ends.truncate(KEPT);
+        let starts = ends.into_par_iter().map(|end| self.optimum(end.mixture)).collect();
+        Ok(usable(starts)?.into_iter().next())
+    }
+}
+
+/// The ends of runs in which no component has starved or shrunk, best first.
+fn usable<E>(ends: Vec<Result<MixtureOptimum<E>>>) -> Result<Vec<MixtureOptimum<E>>> {
+    let mut found = Vec::new();
+    for end in ends {
+        match end {
+            Ok(end) if end.starved.is_none() => found.push(end),
+            Ok(_) | Err(Error::ShrunkComponent { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    found.sort_by(|a, b| b.objective.total_cmp(&a.objective));
+    Ok(found)
+}
+
+/// A sample of the rows where there are very many: one from each of as many stretches of equal length.
+pub(super) fn sample(source: &dyn RowSource, seed: u64) -> Result<Option<Table<'static>>> {
+    let (p, rows) = (source.n_features(), source.n_rows());
+    let wanted = (SAMPLE_CELLS / p.max(1)).max(SAMPLE_ROWS);
+    let Some(n) = rows.filter(|n| *n > 2 * wanted && !source.observed_only()) else { return Ok(None) };
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut uniform = || -> f64 { StandardUniform.sample(&mut rng) };
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below n")]
+    let chosen: Vec<usize> =
+        (0..wanted).map(|s| ((s as f64 + uniform()) * n as f64 / wanted as f64) as usize).collect();
+    let parts = map_chunks(source, |chunk| {
+        let range = chunk.first_row()..chunk.first_row() + chunk.nrows();
+        let inside = chosen.iter().filter(|row| range.contains(row)).map(|row| row - range.start);
+        let inside: Vec<usize> = inside.collect();
+        let cell = |i: &usize| (0..p).map(|j| chunk.cells().get(*i, j)).collect::<Vec<f64>>();
+        let cells: Vec<f64> = inside.iter().flat_map(cell).collect();
+        let weights: Vec<f64> = inside.iter().map(|i| chunk.weights().map_or(1.0, |w| w[*i])).collect();
+        Ok((cells, weights))
+    })?;
+    let (cells, weights): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+    let (cells, weights) = (cells.concat(), weights.concat());
+    let block = Block::Owned { nrows: weights.len(), cells, ncols: p, order: Order::Rows };
+    Table::new(Cells::F64(block)).with_weights(weights).map(Some)
+}
