@@ -49,19 +49,8 @@ def table(name, doc, missing=None):
     return property(get, doc=doc)
 
 
-class LinearGaussianEstimator(Questions, BaseEstimator):
-    """x = W z + μ + ε: fitting is forwarded to the core, and so is every question."""
-
-    mean_ = learned("mean", "ndarray of shape (p,): mean of the features, μ.")
-    loadings_ = learned("loadings", "ndarray of shape (p, q): W.")
-    components_ = learned("components", "ndarray of shape (q, p): orthonormal directions, largest variance first.")
-    noise_variance_ = learned("noise_variance", "float: σ², the mean variance along the directions left out.")
-    explained_variance_ = learned("explained_variance", "ndarray of shape (q,): variance along each direction.")
-    explained_variance_ratio_ = learned(
-        "explained_variance_ratio", "ndarray of shape (q,): share of the total variance along each direction."
-    )
-    n_components_ = learned("n_components", "int: number of components, q.")
-    scale_ = learned("scale", "ndarray of shape (p,) or None: what each feature was divided by before the fit.")
+class Estimator(BaseEstimator):
+    """What all estimators share: fitting is forwarded to the core, and so are the report and the file."""
 
     # -- fitting ---------------------------------------------------------------------------------------------
 
@@ -89,75 +78,6 @@ class LinearGaussianEstimator(Questions, BaseEstimator):
             report = self.report_
             progress.close(f"{report['rows']} rows, {report['passes']} pass(es), {report['seconds']:.2f} s")
         self._warn_unless_converged()
-        return self
-
-    def partial_fit(self, X, y=None, sample_weight=None):
-        """Take in more rows: exact for complete ones, in any order and split.
-
-        A batch with missing values is one step of online EM [CM09]_, which comes near the maximum of the
-        likelihood, nearer when the batches are given several times; ``report_["exact"]`` is then False, and
-        its trace holds the mean log density of each such batch under the model before it. The first of them
-        should have some rows for each feature: it decides where the steps start. For the exact answer, `fit`
-        all rows, from files with :func:`covary.read`.
-
-        The model of all rows so far is computed when something asks for it. What `fit` has seen before is
-        forgotten, with a warning: a fitted model does not determine the covariance of its rows.
-
-        Parameters
-        ----------
-        X : as for `fit`
-        y : ignored
-        sample_weight : array-like of shape (n,), optional
-
-        Returns
-        -------
-        self
-
-        References
-        ----------
-        .. [CM09] O. Cappé & E. Moulines (2009). On-line expectation–maximization algorithm for latent data
-           models. J. R. Statist. Soc. B 71.
-        """
-        evidence = self._evidence_to_extend()
-        with features_restored_on_failure(self):
-            rows = rows_of(self, X, sample_weight=sample_weight, reset=evidence is None)
-            evidence = _covary.Batches(rows.n_features) if evidence is None else evidence
-            evidence.update(rows, self._request(None))
-            self._set_evidence(evidence)
-        return self
-
-    def merge(self, other):
-        """Take in the rows that another estimator has seen by `partial_fit`.
-
-        Parameters
-        ----------
-        other : estimator of the same class
-            Of the same features; it is not changed. An estimator merged with itself has seen its rows twice.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            When one of the two was fitted by `fit`, which keeps no evidence to be merged.
-        """
-        theirs, mine = other._evidence_to_merge("other"), self._evidence_to_merge("this")
-        if theirs is None:
-            raise NotFittedError("the other estimator has not seen any rows yet")
-        theirs = copy.copy(theirs)
-        if mine is None:
-            self.n_features_in_ = other.n_features_in_
-            if hasattr(other, "feature_names_in_"):
-                self.feature_names_in_ = other.feature_names_in_
-            mine = theirs
-        else:
-            names = [list(getattr(each, "feature_names_in_", [])) for each in (self, other)]
-            if names[0] != names[1]:
-                raise ValueError(f"the features differ: {names[0]} here, {names[1]} in the other")
-            mine.merge(theirs)
-        self._set_evidence(mine)
         return self
 
     _kind = None
@@ -191,22 +111,6 @@ class LinearGaussianEstimator(Questions, BaseEstimator):
 
     def _was_fitted_at_once(self):
         return self.__dict__.get("_evidence") is None and self.__dict__.get("_model") is not None
-
-    def _evidence_to_extend(self):
-        if self._was_fitted_at_once():
-            warn(
-                "a model that was made by fit, load or from_parameters keeps no evidence to add to: its rows are "
-                "forgotten; give them to partial_fit instead"
-            )
-        return self.__dict__.get("_evidence")
-
-    def _evidence_to_merge(self, which):
-        if self._was_fitted_at_once():
-            raise ValueError(
-                f"{which} {type(self).__name__} was made by fit, load or from_parameters, which keep no evidence to "
-                "merge; give its rows to partial_fit instead"
-            )
-        return self.__dict__.get("_evidence")
 
     def _set_evidence(self, evidence):
         self._evidence = evidence
@@ -252,12 +156,17 @@ class LinearGaussianEstimator(Questions, BaseEstimator):
     @classmethod
     def _of(cls, model, **parameters):
         """An estimator that holds a model already."""
-        estimator = cls(n_components=model.n_components, **parameters)
+        estimator = cls(**cls._constructor_of(model), **parameters)
         estimator._take(model)
         estimator.n_features_in_ = model.n_features
         if model.names is not None:
             estimator.feature_names_in_ = np.asarray(model.names, dtype=object)
         return estimator
+
+    @classmethod
+    def _constructor_of(cls, model):
+        """The arguments of a constructor that would ask for a model of this size."""
+        return {"n_components": model.n_components}
 
     # -- how it went -----------------------------------------------------------------------------------------
 
@@ -297,7 +206,7 @@ class LinearGaussianEstimator(Questions, BaseEstimator):
 
     @property
     def _n_features_out(self):
-        return self.n_components_
+        return self._fitted().n_components
 
     def summary(self):
         """What the fit has found, as text: what ``covary inspect`` prints for the saved model.
@@ -368,3 +277,105 @@ class LinearGaussianEstimator(Questions, BaseEstimator):
 
     def _summary_html(self):
         return self.summary()._repr_html_() if self.__sklearn_is_fitted__() else ""
+
+
+class LinearGaussianEstimator(Questions, Estimator):
+    """x = W z + μ + ε: its numbers, and rows that come in batches."""
+
+    mean_ = learned("mean", "ndarray of shape (p,): mean of the features, μ.")
+    loadings_ = learned("loadings", "ndarray of shape (p, q): W.")
+    components_ = learned("components", "ndarray of shape (q, p): orthonormal directions, largest variance first.")
+    noise_variance_ = learned("noise_variance", "float: σ², the mean variance along the directions left out.")
+    explained_variance_ = learned("explained_variance", "ndarray of shape (q,): variance along each direction.")
+    explained_variance_ratio_ = learned(
+        "explained_variance_ratio", "ndarray of shape (q,): share of the total variance along each direction."
+    )
+    n_components_ = learned("n_components", "int: number of components, q.")
+    scale_ = learned("scale", "ndarray of shape (p,) or None: what each feature was divided by before the fit.")
+
+    # -- batches ---------------------------------------------------------------------------------------------
+
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Take in more rows: exact for complete ones, in any order and split.
+
+        A batch with missing values is one step of online EM [CM09]_, which comes near the maximum of the
+        likelihood, nearer when the batches are given several times; ``report_["exact"]`` is then False, and
+        its trace holds the mean log density of each such batch under the model before it. The first of them
+        should have some rows for each feature: it decides where the steps start. For the exact answer, `fit`
+        all rows, from files with :func:`covary.read`.
+
+        The model of all rows so far is computed when something asks for it. What `fit` has seen before is
+        forgotten, with a warning: a fitted model does not determine the covariance of its rows.
+
+        Parameters
+        ----------
+        X : as for `fit`
+        y : ignored
+        sample_weight : array-like of shape (n,), optional
+
+        Returns
+        -------
+        self
+
+        References
+        ----------
+        .. [CM09] O. Cappé & E. Moulines (2009). On-line expectation–maximization algorithm for latent data
+           models. J. R. Statist. Soc. B 71.
+        """
+        evidence = self._evidence_to_extend()
+        with features_restored_on_failure(self):
+            rows = rows_of(self, X, sample_weight=sample_weight, reset=evidence is None)
+            evidence = _covary.Batches(rows.n_features) if evidence is None else evidence
+            evidence.update(rows, self._request(None))
+            self._set_evidence(evidence)
+        return self
+
+    def merge(self, other):
+        """Take in the rows that another estimator has seen by `partial_fit`.
+
+        Parameters
+        ----------
+        other : estimator of the same class
+            Of the same features; it is not changed. An estimator merged with itself has seen its rows twice.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            When one of the two was fitted by `fit`, which keeps no evidence to be merged.
+        """
+        theirs, mine = other._evidence_to_merge("other"), self._evidence_to_merge("this")
+        if theirs is None:
+            raise NotFittedError("the other estimator has not seen any rows yet")
+        theirs = copy.copy(theirs)
+        if mine is None:
+            self.n_features_in_ = other.n_features_in_
+            if hasattr(other, "feature_names_in_"):
+                self.feature_names_in_ = other.feature_names_in_
+            mine = theirs
+        else:
+            names = [list(getattr(each, "feature_names_in_", [])) for each in (self, other)]
+            if names[0] != names[1]:
+                raise ValueError(f"the features differ: {names[0]} here, {names[1]} in the other")
+            mine.merge(theirs)
+        self._set_evidence(mine)
+        return self
+
+    def _evidence_to_extend(self):
+        if self._was_fitted_at_once():
+            warn(
+                "a model that was made by fit, load or from_parameters keeps no evidence to add to: its rows are "
+                "forgotten; give them to partial_fit instead"
+            )
+        return self.__dict__.get("_evidence")
+
+    def _evidence_to_merge(self, which):
+        if self._was_fitted_at_once():
+            raise ValueError(
+                f"{which} {type(self).__name__} was made by fit, load or from_parameters, which keep no evidence to "
+                "merge; give its rows to partial_fit instead"
+            )
+        return self.__dict__.get("_evidence")

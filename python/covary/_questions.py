@@ -1,4 +1,4 @@
-"""What every linear-Gaussian estimator can be asked; the answers are the core's."""
+"""What estimators can be asked; the answers are the core's."""
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -20,8 +20,8 @@ def estimator_class(model):
     return next(found for found in public if getattr(found, "_kind", None) == model.kind)
 
 
-class Questions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
-    """The questions, for estimators that have a `_fitted` model and `n_threads`.
+class DensityQuestions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    """Questions about a density with latent coordinates, for estimators with a `_fitted` model and `n_threads`.
 
     A transformer itself: scikit-learn's `set_output` sees to the methods of the class that defines them.
     """
@@ -43,38 +43,6 @@ class Questions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         model = self._fitted()
         rows = rows_of(self, X)
         return model.transform(rows, self._whitens(), is_single(X, rows), self.n_threads)
-
-    def inverse_transform(self, Z):
-        """Rows that latent coordinates stand for.
-
-        Parameters
-        ----------
-        Z : array-like of shape (n, q)
-
-        Returns
-        -------
-        ndarray of shape (n, p)
-        """
-        model = self._fitted()
-        Z = check_array(
-            filled(Z), dtype=[np.float64, np.float32], ensure_all_finite=False, ensure_min_features=0, input_name="Z"
-        )
-        return model.inverse_transform(Z.astype(np.float64), self._whitens(), Z.dtype == np.float32, self.n_threads)
-
-    def posterior(self, X):
-        """Mean and covariance of the latent variables of each row, given the cells that were observed.
-
-        Parameters
-        ----------
-        X : as for `fit`
-
-        Returns
-        -------
-        mean : ndarray of shape (n, q)
-        covariance : ndarray of shape (q, q), or (n, q, q) when rows have missing values
-        """
-        model = self._fitted()
-        return model.posterior(rows_of(self, X), self.n_threads)
 
     def reconstruct(self, X, kind="orthogonal"):
         """Each row rebuilt from its latent coordinates, the missing cells too.
@@ -236,7 +204,7 @@ class Questions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
         Returns
         -------
-        PPCA, FactorAnalysis of the same factors, or BayesianPCA
+        estimator of the same class, but PPCA for PCA
             Fitted.
         """
         model = self._fitted()
@@ -259,6 +227,60 @@ class Questions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             )
         return names.index(feature)
 
+    def get_covariance(self):
+        """Covariance of the features under the model, W Wᵀ + noise.
+
+        Returns
+        -------
+        ndarray of shape (p, p)
+        """
+        return self._fitted().covariance()
+
+    def get_precision(self):
+        """Inverse of the covariance.
+
+        Returns
+        -------
+        ndarray of shape (p, p)
+        """
+        return self._fitted().precision()
+
+
+class Questions(DensityQuestions):
+    """Questions about one linear-Gaussian model, x = W z + μ + ε."""
+
+    def inverse_transform(self, Z):
+        """Rows that latent coordinates stand for.
+
+        Parameters
+        ----------
+        Z : array-like of shape (n, q)
+
+        Returns
+        -------
+        ndarray of shape (n, p)
+        """
+        model = self._fitted()
+        Z = check_array(
+            filled(Z), dtype=[np.float64, np.float32], ensure_all_finite=False, ensure_min_features=0, input_name="Z"
+        )
+        return model.inverse_transform(Z.astype(np.float64), self._whitens(), Z.dtype == np.float32, self.n_threads)
+
+    def posterior(self, X):
+        """Mean and covariance of the latent variables of each row, given the cells that were observed.
+
+        Parameters
+        ----------
+        X : as for `fit`
+
+        Returns
+        -------
+        mean : ndarray of shape (n, q)
+        covariance : ndarray of shape (q, q), or (n, q, q) when rows have missing values
+        """
+        model = self._fitted()
+        return model.posterior(rows_of(self, X), self.n_threads)
+
     def rotate(self, method="varimax", **options):
         """The same model with its loadings, on the scale of correlations, turned so that they can be read.
 
@@ -280,21 +302,3 @@ class Questions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         rotation = Rotation(method, **options) if isinstance(method, str) else method
         model = self._fitted().rotated(rotation_of(rotation))
         return FactorAnalysis._of(model, n_threads=self.n_threads)
-
-    def get_covariance(self):
-        """Covariance of the features under the model, W Wᵀ + noise.
-
-        Returns
-        -------
-        ndarray of shape (p, p)
-        """
-        return self._fitted().covariance()
-
-    def get_precision(self):
-        """Inverse of the covariance.
-
-        Returns
-        -------
-        ndarray of shape (p, p)
-        """
-        return self._fitted().precision()

@@ -11,7 +11,7 @@ use covary::model::AnyModel;
 use covary::{Components, Request, Run};
 use covary_io::{Budget, Format, ReadOptions, Selection, TripleColumns};
 pub(crate) use factor::{Rotate, RotationName, Towards, cut, kaiser, level, rotation};
-pub(crate) use groups::groups;
+pub(crate) use groups::{groups, prior_rows};
 pub(crate) use impute::{Filling, Holdout, Impute};
 pub(crate) use select::Select;
 

@@ -22,7 +22,7 @@ use covary::model::{KINDS, Kind};
 use covary::{Components, Scale};
 use covary_io::{Selection, TripleColumns};
 pub(crate) use factor::{Factor, Rotate, Scores};
-pub(crate) use groups::{Assign, Groups};
+pub(crate) use groups::{Assign, Groups, Noise, PriorRows};
 pub(crate) use impute::Impute;
 pub(crate) use select::Select;
 

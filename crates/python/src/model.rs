@@ -14,7 +14,9 @@ use covary::model::{
 };
 use covary::persist::SavedModel;
 use covary::rotate::Rotate;
-use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{
+    PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3,
+};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -112,14 +114,14 @@ fn with_turn(
 }
 
 /// Posterior covariances as they are handed over: (q, q), or (n, q, q) when rows have missing values.
-struct Covariances {
+pub(crate) struct Covariances {
     cells: Vec<f64>,
     shape: Vec<usize>,
 }
 
 impl Covariances {
     /// One for all rows, or written out for each.
-    fn of(covariance: LatentCovariance) -> covary::Result<Self> {
+    pub(crate) fn of(covariance: LatentCovariance) -> covary::Result<Self> {
         match covariance {
             LatentCovariance::Shared(c) => {
                 Ok(Self { cells: double(&c)?.into_cells(), shape: vec![c.nrows(), c.ncols()] })
@@ -132,7 +134,7 @@ impl Covariances {
         }
     }
 
-    fn into_numpy(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    pub(crate) fn into_numpy(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         Ok(PyArray1::from_vec(py, self.cells).reshape(self.shape)?.into_any())
     }
 }
@@ -193,6 +195,37 @@ impl Model {
         names: Option<Vec<String>>,
     ) -> PyResult<Self> {
         kinds::given_bayes(py, mean, loadings, noise_variance, known, names)
+    }
+
+    /// A mixture: weights (K,), means (K, p), loadings (K, p, q) and noise variances (K, 1) or (K, p).
+    #[staticmethod]
+    #[pyo3(signature = (weights, means, loadings, noise_variance, names=None))]
+    fn given_mixture(
+        py: Python<'_>,
+        weights: PyReadonlyArray1<'_, f64>,
+        means: PyReadonlyArray2<'_, f64>,
+        loadings: PyReadonlyArray3<'_, f64>,
+        noise_variance: PyReadonlyArray2<'_, f64>,
+        names: Option<Vec<String>>,
+    ) -> PyResult<Self> {
+        kinds::given_mixture(py, weights, means, loadings, noise_variance, names)
+    }
+
+    /// A component of a mixture as a model of its own, counted from 0.
+    fn component(&self, py: Python<'_>, k: usize) -> PyResult<Self> {
+        kinds::component(py, self, k)
+    }
+
+    /// Of a mixture: probabilities (n, K), posterior means (n, K, q) and covariances of each component.
+    #[pyo3(signature = (rows, threads=None))]
+    #[allow(clippy::type_complexity, reason = "three arrays")]
+    fn mixture_posterior<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &Rows,
+        threads: Option<Threads>,
+    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray3<f64>>, Vec<Bound<'py, PyAny>>)> {
+        kinds::mixture_posterior(py, self, rows, threads)
     }
 
     /// Arrays that only models of this kind have.

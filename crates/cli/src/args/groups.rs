@@ -2,6 +2,8 @@
 
 use covary::estimator::Groups;
 
+use crate::flags::PriorRows;
+
 /// `3`, `2-8` or `auto`.
 pub(crate) fn groups(text: &str) -> Result<Groups, String> {
     if text == "auto" {
@@ -12,6 +14,15 @@ pub(crate) fn groups(text: &str) -> Result<Groups, String> {
     let Some((fewest, most)) = text.split_once('-') else { return number(text).map(Groups::Count) };
     let (fewest, most) = (number(fewest)?, number(most)?);
     if fewest <= most { Ok(Groups::Between(fewest, most)) } else { Err(wanted()) }
+}
+
+/// `1`, `0.5` or `none`.
+pub(crate) fn prior_rows(text: &str) -> Result<PriorRows, String> {
+    if text == "none" {
+        return Ok(PriorRows(None));
+    }
+    let rows = text.parse().ok().filter(|x: &f64| x.is_finite() && *x > 0.0);
+    rows.map(|rows| PriorRows(Some(rows))).ok_or_else(|| "give a positive number such as 1, or none".into())
 }
 
 #[cfg(test)]
@@ -26,6 +37,15 @@ mod tests {
         assert_eq!(groups("auto"), Ok(Groups::Between(1, 10)));
         for wrong in ["0", "-1", "0-3", "5-2", "1.5", "many", "", "2-"] {
             assert!(groups(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn priors_are_positive_or_none() {
+        assert_eq!(prior_rows("none"), Ok(PriorRows(None)));
+        assert_eq!(prior_rows("0.5"), Ok(PriorRows(Some(0.5))));
+        for wrong in ["0", "-1", "nan", "inf", ""] {
+            assert!(prior_rows(wrong).is_err(), "{wrong}");
         }
     }
 }

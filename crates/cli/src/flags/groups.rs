@@ -1,6 +1,6 @@
 //! The flags of models that put rows into groups.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use covary::estimator::Groups as Wanted;
 
 use super::{Question, TRIPLES_HELP};
@@ -15,7 +15,31 @@ pub(crate) struct Groups {
     /// which the best is taken
     #[arg(short = 'k', long = "groups", value_name = "K|A-B|auto", value_parser = args::groups)]
     pub(crate) groups: Option<Wanted>,
+    /// Of a mixture: noise of the same variance in every feature (PPCA), or of one for each (factor
+    /// analysers) [default: isotropic]
+    #[arg(long, value_name = "KIND", value_enum)]
+    pub(crate) noise: Option<Noise>,
+    /// Of a mixture: the noise is the same in all components
+    #[arg(long)]
+    pub(crate) shared_noise: bool,
+    /// Of a mixture: how many rows the prior counts as that keeps components from shrinking onto a few rows;
+    /// none for maximum likelihood alone [default: 1]
+    #[arg(long, value_name = "N|none", value_parser = args::prior_rows)]
+    pub(crate) prior: Option<PriorRows>,
 }
+
+/// The noise of the components.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Noise {
+    /// The same variance in every feature: components of PPCA
+    Isotropic,
+    /// A variance for each feature: factor analysers
+    Diagonal,
+}
+
+/// How many rows the prior counts as; `None` for no prior.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct PriorRows(pub(crate) Option<f64>);
 
 /// The cluster or mixture component of each row
 ///

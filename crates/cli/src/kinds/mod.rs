@@ -3,6 +3,7 @@
 
 mod axes;
 mod factors;
+mod mixtures;
 
 use std::sync::Arc;
 
@@ -34,8 +35,13 @@ pub(crate) struct Wanted<'a> {
 type Builder = fn(&Wanted<'_>) -> Result<(Arc<dyn Family>, String)>;
 
 /// Every kind that can be fitted.
-static BUILDERS: &[(&str, Builder)] =
-    &[("ppca", axes::ppca), ("pca", axes::pca), ("bpca", axes::bpca), ("fa", factors::fa)];
+static BUILDERS: &[(&str, Builder)] = &[
+    ("ppca", axes::ppca),
+    ("pca", axes::pca),
+    ("bpca", axes::bpca),
+    ("fa", factors::fa),
+    ("mixture", mixtures::mixture),
+];
 
 /// The family that is wanted, and why it has so many components, in words.
 pub(crate) fn family(wanted: &Wanted<'_>) -> Result<(Arc<dyn Family>, String)> {
@@ -50,6 +56,7 @@ pub(crate) fn family(wanted: &Wanted<'_>) -> Result<(Arc<dyn Family>, String)> {
 /// A flag of another kind would mislead.
 fn only_of_some_kinds(wanted: &Wanted<'_>) -> Result<()> {
     let factor = |used: fn(&flags::Factor) -> bool| wanted.factor.is_some_and(used);
+    let groups = |used: fn(&flags::Groups) -> bool| wanted.groups.is_some_and(used);
     // flag, whether it was given, the kinds that have it, what else to do
     let table = [
         (
@@ -60,12 +67,15 @@ fn only_of_some_kinds(wanted: &Wanted<'_>) -> Result<()> {
         ),
         ("--starts", factor(|f| f.starts.is_some()), &["fa"], ", or leave it out"),
         ("--lower", factor(|f| f.lower.is_some()), &["fa"], ", or leave it out"),
-        ("-k", wanted.groups.is_some_and(|g| g.groups.is_some()), &["kmeans"], ", or leave it out"),
+        ("-k", groups(|g| g.groups.is_some()), &["mixture"], ", or leave it out"),
+        ("--noise", groups(|g| g.noise.is_some()), &["mixture"], ", or leave it out"),
+        ("--shared-noise", groups(|g| g.shared_noise), &["mixture"], ", or leave it out"),
+        ("--prior", groups(|g| g.prior.is_some()), &["mixture"], ", or leave it out"),
         ("--method", wanted.method.is_some(), &["bpca"], ", or leave it out"),
         (
             "--start",
             wanted.start.is_some(),
-            &["ppca", "pca", "bpca"],
+            &["ppca", "pca", "bpca", "mixture"],
             "; factor analysis starts from the data, with --starts N from N places",
         ),
     ];

@@ -22,6 +22,7 @@ mod common;
 mod components;
 mod factors;
 mod loadings;
+mod mixture;
 mod moments;
 mod number;
 mod ppca;
@@ -122,6 +123,7 @@ static FAMILIES: &[Family] = &[
     Family { kind: "ppca", choices: Choices { cut: false, errors: true, level: true }, part: ppca::part },
     Family { kind: "fa", choices: Choices { cut: true, errors: true, level: false }, part: factors::part },
     Family { kind: "bpca", choices: NO_CHOICES, part: bayes::part },
+    Family { kind: "mixture", choices: NO_CHOICES, part: mixture::part },
 ];
 
 const NO_CHOICES: Choices = Choices { cut: false, errors: false, level: false };
@@ -155,6 +157,7 @@ struct PartFacts {
     noise: Option<ppca::NoiseEstimate>,
     factors: Option<factors::FactorFacts>,
     bayes: Option<bayes::BayesFacts>,
+    mixture: Option<mixture::MixtureFacts>,
     #[serde(flatten)]
     precision: Option<ppca::Precision>,
 }

@@ -28,6 +28,7 @@ mod laws;
 mod laws_holes;
 mod layers;
 mod memory;
+mod mixture;
 mod numerics;
 mod online;
 mod persist;

@@ -36,6 +36,9 @@ impl Gains {
     /// What gains add up to that go on falling at the rate r of the last two, `before` and g:
     /// $g r / (1 - r)$.
     pub(crate) fn geometric_rest(&self, before: f64) -> f64 {
+        if self.last == 0.0 {
+            return 0.0;
+        }
         let rate = (self.last / before).clamp(0.0, 1.0);
         if rate < 1.0 { self.last * rate / (1.0 - rate) } else { f64::INFINITY }
     }
@@ -62,5 +65,6 @@ mod tests {
         assert_eq!(gains.left_after(1.0, 8.0), 1.0);
         assert_eq!(gains.left_after(0.9, 8.9), 0.9 * 0.9 / (1.0 - 0.9));
         assert_eq!((gains.left_after(1e-15, 8.9), gains.idle), (0.0, 1));
+        assert_eq!((gains.left_after(0.0, 8.9), gains.idle), (0.0, 2));
     }
 }

@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use super::report::{MixtureReport, NumberOfGroups};
 use super::search::{Search, sample};
-use super::{Mixture, MixturePpca};
+use super::{LatentVariables, Mixture, MixturePpca};
 use crate::algorithm::mixture::{CollapsePrior, ComponentEvidence, MixtureOptimum, MixtureSettings};
-use crate::algorithm::{Components, Journey, Limits};
+use crate::algorithm::{Journey, Limits};
 use crate::control::{Control, Event};
 use crate::data::RowSource;
 use crate::error::{Error, Result};
@@ -21,6 +21,9 @@ const TOLERANCE: f64 = 1e-8;
 const LEAST_UNEXPLAINED: f64 = 1e-6;
 /// Features up to which factors of complete rows are found from their correlations in each step.
 const NEWTON_FEATURES: usize = 200;
+
+/// Latent variables of a component where nobody has asked for a number.
+const USUAL_LATENT: usize = 2;
 
 /// One model of all rows: where components come from.
 struct Pooled {
@@ -61,12 +64,12 @@ impl MixturePpca {
         let most = p.saturating_sub(1);
         match self.latent {
             _ if p == 0 => Err(Error::NoFeatures),
-            Components::Count(q) if q > most => {
+            LatentVariables::Count(q) if q > most => {
                 let (name, value) = ("the number of latent variables", q.to_string());
                 Err(Error::Parameter { name, value, allowed: "below the number of features" })
             }
-            Components::Count(q) => Ok(q),
-            _ => Ok(most.min(2)),
+            LatentVariables::Count(q) => Ok(q),
+            LatentVariables::Usual | LatentVariables::Chosen => Ok(most.min(USUAL_LATENT)),
         }
     }
 

@@ -48,19 +48,31 @@ const PRIOR_ROWS: f64 = 1.0;
 #[derive(Debug, Clone)]
 pub struct MixturePpca {
     groups: Groups,
-    latent: Components,
+    latent: LatentVariables,
     noise: NoiseModel,
     prior: Option<f64>,
     start: Option<Mixture>,
     run: Run,
 }
 
+/// How many latent variables each component has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LatentVariables {
+    /// Two, or less where there are fewer features.
+    Usual,
+    /// So many.
+    Count(usize),
+    /// As many as are best, for each component by itself.
+    Chosen,
+}
+
 impl MixturePpca {
-    /// So many components, each with so many latent variables; of ranges, what the Bayesian information
-    /// criterion prefers.
+    /// So many components, each with so many latent variables. Of ranges the Bayesian information criterion
+    /// chooses. [`Components::All`] is two latent variables, or less where there are fewer features, and
+    /// [`Components::Auto`] as many as are best, for each component by itself.
     pub fn new(groups: impl Into<Groups>, latent: impl Into<Components>) -> Self {
         let noise = NoiseModel { diagonal: false, shared: false };
-        let (groups, latent) = (groups.into(), latent.into());
+        let (groups, latent) = (groups.into(), LatentVariables::of(latent.into()));
         Self { groups, latent, noise, prior: Some(PRIOR_ROWS), start: None, run: Run::default() }
     }
 
@@ -117,10 +129,6 @@ impl MixturePpca {
     fn check(&self) -> Result<()> {
         self.run.check()?;
         self.groups.check()?;
-        if matches!(self.latent, Components::Fraction(_) | Components::Evidence) {
-            let (name, value) = ("the number of latent variables", self.latent.to_string());
-            return Err(Error::Parameter { name, value, allowed: "a whole number, or chosen by the fit" });
-        }
         match self.prior {
             Some(rows) if !(rows.is_finite() && rows > 0.0) => {
                 let (name, value) = ("the number of rows that the prior counts as", rows.to_string());
@@ -131,16 +139,36 @@ impl MixturePpca {
     }
 }
 
+impl LatentVariables {
+    /// A share of the variance has no meaning here, because components differ: what is usual stands for it.
+    fn of(components: Components) -> Self {
+        match components {
+            Components::Count(q) => Self::Count(q),
+            Components::Auto | Components::Evidence => Self::Chosen,
+            Components::All | Components::Fraction(_) => Self::Usual,
+        }
+    }
+}
+
 impl Family for MixturePpca {
     fn kind(&self) -> &'static Kind {
         &kind::MIXTURE
     }
 
     fn components(&self) -> Components {
-        self.latent
+        match self.latent {
+            LatentVariables::Count(q) => Components::Count(q),
+            LatentVariables::Usual => Components::All,
+            LatentVariables::Chosen => Components::Auto,
+        }
     }
 
-    fn with_components(&self, latent: Components) -> Arc<dyn Family> {
+    fn with_components(&self, components: Components) -> Arc<dyn Family> {
+        // "All" is how a fit is told that it chooses by itself.
+        let latent = match (self.latent, components) {
+            (LatentVariables::Chosen, Components::All) => LatentVariables::Chosen,
+            (_, components) => LatentVariables::of(components),
+        };
         Arc::new(Self { latent, ..self.clone() })
     }
 

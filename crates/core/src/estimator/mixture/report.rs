@@ -8,8 +8,6 @@ use crate::model::{Mixture, Noise};
 /// How a mixture was found, and how good it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MixtureReport {
-    /// Number of components, K.
-    pub groups: usize,
     /// Whether the noise is the same in all components.
     pub shared_noise: bool,
     /// Rows that the prior counts as in each component; `None` for maximum likelihood.
@@ -74,7 +72,6 @@ impl MixtureReport {
     ) -> Self {
         let own = NumberOfGroups::of(found, shared, rows);
         Self {
-            groups: own.groups,
             shared_noise: shared,
             prior_rows: prior.map(|prior| prior.rows),
             objective: found.objective,

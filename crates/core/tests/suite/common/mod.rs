@@ -470,7 +470,7 @@ pub fn data_set(name: &str) -> Option<Mat<f64>> {
             csv.columns(|c| c.strip_prefix('x').is_some_and(|d| d.parse::<u8>().is_ok()))
         }
         "mocap_run1" => without_holes(&csv.columns(|c| !matches!(c, "Field" | "Time"))),
-        _ => csv.columns(|c| !matches!(c, "target" | "label" | "subject" | "state")),
+        _ => csv.columns(|c| !matches!(c, "target" | "label" | "subject" | "state" | "sp" | "sex" | "index")),
     })
 }
 

@@ -1,0 +1,398 @@
+"""Mixtures of PPCA and of factor analysers."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import DensityMixin
+
+from covary import _covary
+from covary._base import Estimator, table
+from covary._input import rows_of, seed_of, weights_of, whole
+from covary._questions import DensityQuestions
+
+
+class MixturePPCA(DensityQuestions, DensityMixin, Estimator):
+    """A mixture of probabilistic PCA, or of factor analysers, by maximum likelihood.
+
+    Each row belongs to one of K groups, and within its group it is explained by q latent variables and noise:
+    p(x) = Σ πₖ N(x | μₖ, Wₖ Wₖᵀ + Ψₖ) [TB99b]_ [GH96]_. With q = 0 the groups are spheres, with q = p - 1
+    they have any covariance, as in scikit-learn's ``GaussianMixture``. Rows may have missing values (NaN):
+    the likelihood is that of the observed cells.
+
+    The number of groups grows one by one: each group is split along its leading axes, short runs show which
+    split is best, and at the end groups are split and merged as long as that gains. So the result hardly
+    depends on chance. A prior that counts as one row keeps groups from shrinking onto a few rows.
+
+    Parameters
+    ----------
+    n_components : int, pair of int or "auto"
+        Number of groups K; or the fewest and the most, of which BIC chooses; "auto" is (1, 10).
+    n_latent : int, "auto" or None
+        Number of latent variables q of each group; None is 2, or less where there are fewer features.
+        "auto" chooses it by BIC, and then for each group by itself.
+    noise : {"isotropic", "diagonal"}
+        Noise of the same variance in every feature, as PPCA has it, or of one for each, as factor analysis
+        has it.
+    shared_noise : bool
+        Whether the noise is the same in all groups.
+    prior : "auto", float or None
+        How many rows the prior counts as in each group; "auto" is 1. None is maximum likelihood alone, where
+        a group that shrinks onto a few rows is an error.
+    scale : {"none", "unit", "pareto", "range"}
+        What each feature is divided by before the fit. Every answer is in the units of the data.
+    tol : float
+        Nats per row of the objective that may be left to gain.
+    max_iter : int
+        Limit on the iterations of the last run; reaching it gives a ``ConvergenceWarning``.
+    random_state : int, RandomState or None
+        Seed of the sample on which groups are looked for where rows are very many.
+    warm_start : bool
+        Whether `fit` starts from the groups of the fit before.
+    n_threads : int or None
+        As in :class:`PPCA`.
+    verbose : bool
+        Show progress.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (K,)
+        Shares of the groups, largest first.
+    means_ : ndarray of shape (K, p)
+    loadings_ : ndarray of shape (K, p, q)
+        W of each group; columns beyond a group's own number of latent variables are 0.
+    noise_variance_ : ndarray of shape (K,) or (K, p)
+    n_latent_ : ndarray of shape (K,)
+    n_components_ : int
+    bic_, aic_, icl_ : float
+        Information criteria of the rows of the fit; smaller is better.
+    log_likelihood_ : float
+    n_iter_ : int
+    converged_ : bool
+    report_ : dict
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (p,)
+        When the rows had names.
+
+    References
+    ----------
+    .. [TB99b] M. E. Tipping & C. M. Bishop (1999). Mixtures of probabilistic principal component analyzers.
+       Neural Computation 11.
+    .. [GH96] Z. Ghahramani & G. E. Hinton (1996). The EM algorithm for mixtures of factor analyzers.
+       University of Toronto, CRG-TR-96-1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from covary import MixturePPCA
+    >>> rng = np.random.default_rng(1)
+    >>> groups = [rng.normal(size=(200, 1)) @ rng.normal(size=(1, 5)) + shift for shift in (0.0, 4.0)]
+    >>> X = np.concatenate(groups) + 0.3 * rng.normal(size=(400, 5))
+    >>> model = MixturePPCA(2, 1).fit(X)
+    >>> model.weights_.round(2)
+    array([0.5, 0.5])
+    >>> bool(np.all(np.bincount(model.predict(X)) == 200))
+    True
+
+    Missing values are imputed by each group, as far as the row may belong to it:
+
+    >>> Y = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+    >>> filled, std = MixturePPCA(2, 1).fit(Y).impute(Y, return_std=True)
+    >>> missing = np.isnan(Y)
+    >>> bool(np.mean(np.abs(filled - X)[missing] < 1.96 * std[missing]) > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        n_components=1,
+        n_latent=None,
+        *,
+        noise="isotropic",
+        shared_noise=False,
+        prior="auto",
+        scale="none",
+        tol=1e-8,
+        max_iter=500,
+        random_state=0,
+        warm_start=False,
+        n_threads=None,
+        verbose=False,
+    ):
+        self.n_components = n_components
+        self.n_latent = n_latent
+        self.noise = noise
+        self.shared_noise = shared_noise
+        self.prior = prior
+        self.scale = scale
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    _kind = "mixture"
+
+    weights_ = table("weights", "ndarray of shape (K,): shares of the groups.")
+    means_ = table("means", "ndarray of shape (K, p): means of the groups.")
+    loadings_ = table("group_loadings", "ndarray of shape (K, p, q): W of each group.")
+    noise_variance_ = table("group_noise_variance", "ndarray of shape (K,) or (K, p): noise of each group.")
+    n_latent_ = table("group_latent", "ndarray of shape (K,): latent variables of each group.")
+
+    @property
+    def n_components_(self):
+        """int: number of groups, K."""
+        return len(self.weights_)
+
+    @property
+    def bic_(self):
+        """float: Bayesian information criterion of the rows of the fit, -2 log-likelihood + parameters · log n."""
+        return self._criterion("bic")
+
+    @property
+    def aic_(self):
+        """float: Akaike's information criterion of the rows of the fit."""
+        return self._criterion("aic")
+
+    @property
+    def icl_(self):
+        """float: integrated completed likelihood of the rows of the fit, BIC + 2 · entropy of the groups."""
+        return self._criterion("icl")
+
+    def _criterion(self, name):
+        found = self._report().get("mixture")
+        if found is None:
+            raise AttributeError("the parameters were given, so there are no rows that a criterion could be of")
+        return found[name]
+
+    # -- what is asked of the core ---------------------------------------------------------------------------
+
+    def _request(self, seen):
+        start = self.__dict__.get("_model") if self.warm_start else None
+        return _covary.Request(
+            self._kind,
+            self._latent(),
+            scale=self.scale,
+            start=start,
+            tolerance=self.tol,
+            max_iterations=whole("max_iter", self.max_iter),
+            seed=seed_of(self.random_state),
+            threads=self.n_threads,
+            groups=self._groups(),
+            noise=self.noise,
+            shared_noise=bool(self.shared_noise),
+            prior=self._prior(),
+        )
+
+    def _groups(self):
+        wanted = self.n_components
+        if isinstance(wanted, str) and wanted == "auto":
+            return (1, 10)
+        if isinstance(wanted, Integral):
+            return int(wanted) if wanted > 0 else self._refused("n_components", wanted)
+        if isinstance(wanted, tuple | list) and len(wanted) == 2 and all(isinstance(k, Integral) for k in wanted):
+            fewest, most = wanted
+            return (int(fewest), int(most)) if 0 < fewest <= most else self._refused("n_components", wanted)
+        return self._refused("n_components", wanted)
+
+    def _latent(self):
+        wanted = self.n_latent
+        if wanted is None:
+            return "all"
+        if isinstance(wanted, str) and wanted == "auto":
+            return "auto"
+        if isinstance(wanted, Integral) and wanted >= 0:
+            return int(wanted)
+        return self._refused("n_latent", wanted)
+
+    def _prior(self):
+        if self.prior is None:
+            return 0.0
+        if isinstance(self.prior, str) and self.prior == "auto":
+            return None
+        if isinstance(self.prior, Real) and self.prior > 0:
+            return float(self.prior)
+        return self._refused("prior", self.prior)
+
+    @staticmethod
+    def _refused(name, value):
+        allowed = {
+            "n_components": "a whole number of at least 1, a pair of the fewest and the most, or 'auto'",
+            "n_latent": "a whole number, 'auto' or None",
+            "prior": "a positive number of rows, 'auto' or None",
+        }
+        raise ValueError(f"{name}={value!r} must be {allowed[name]}")
+
+    @classmethod
+    def _constructor_of(cls, model):
+        tables = model.tables()
+        noise = "diagonal" if tables["group_noise_variance"].ndim == 2 else "isotropic"
+        return {"n_components": len(tables["weights"]), "n_latent": model.n_components, "noise": noise}
+
+    # -- groups ----------------------------------------------------------------------------------------------
+
+    def predict(self, X):
+        """The most probable group of each row, by its observed cells.
+
+        Parameters
+        ----------
+        X : as for `fit`
+
+        Returns
+        -------
+        ndarray of int of shape (n,)
+            Counted from 0, in the order of `weights_`. A row without any cell belongs to the largest group.
+        """
+        model = self._fitted()
+        return model.assign(rows_of(self, X), self.n_threads)
+
+    def predict_proba(self, X):
+        """The probability of each group for each row, by its observed cells.
+
+        Parameters
+        ----------
+        X : as for `fit`
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+        """
+        model = self._fitted()
+        return model.probabilities(rows_of(self, X), self.n_threads)
+
+    def fit_predict(self, X, y=None, sample_weight=None):
+        """Fit the model, and give the most probable group of each row.
+
+        Parameters
+        ----------
+        X : as for `fit`
+        y : ignored
+        sample_weight : array-like of shape (n,), optional
+
+        Returns
+        -------
+        ndarray of int of shape (n,)
+        """
+        return self.fit(X, sample_weight=sample_weight).predict(X)
+
+    def posterior(self, X):
+        """Probability of each group and, given the group, mean and covariance of the latent variables.
+
+        Parameters
+        ----------
+        X : as for `fit`
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n, K)
+        mean : ndarray of shape (n, K, q)
+        covariance : list of K ndarrays of shape (q, q), or (n, q, q) when rows have missing values
+        """
+        model = self._fitted()
+        return model.mixture_posterior(rows_of(self, X), self.n_threads)
+
+    def component(self, k):
+        """A group as a model of its own.
+
+        Parameters
+        ----------
+        k : int
+            Which, counted from 0.
+
+        Returns
+        -------
+        PPCA
+            Fitted; with a noise variance for each feature where the noise is diagonal.
+        """
+        from covary._ppca import PPCA
+
+        return PPCA._of(self._fitted().component(whole("k", k)), n_threads=self.n_threads)
+
+    def bic(self, X, sample_weight=None):
+        """Bayesian information criterion of rows: -2 log-likelihood + parameters · log n; smaller is better.
+
+        Parameters
+        ----------
+        X : as for `fit`
+        sample_weight : array-like of shape (n,), optional
+
+        Returns
+        -------
+        float
+        """
+        likelihood, n = self._likelihood(X, sample_weight)
+        return -2 * likelihood + self._n_parameters() * np.log(n)
+
+    def aic(self, X, sample_weight=None):
+        """Akaike's information criterion of rows: -2 log-likelihood + 2 · parameters; smaller is better.
+
+        Parameters
+        ----------
+        X : as for `fit`
+        sample_weight : array-like of shape (n,), optional
+
+        Returns
+        -------
+        float
+        """
+        return -2 * self._likelihood(X, sample_weight)[0] + 2 * self._n_parameters()
+
+    def icl(self, X, sample_weight=None):
+        """Integrated completed likelihood of rows: BIC + 2 · entropy of their groups; smaller is better.
+
+        Parameters
+        ----------
+        X : as for `fit`
+        sample_weight : array-like of shape (n,), optional
+
+        Returns
+        -------
+        float
+        """
+        p = self.predict_proba(X)
+        entropy = -np.sum(p * np.log(np.where(p > 0, p, 1)), axis=1)
+        weights = weights_of(sample_weight, len(p))
+        return self.bic(X, sample_weight) + 2 * float(np.sum(entropy if weights is None else weights * entropy))
+
+    def _likelihood(self, X, sample_weight):
+        scores = self.score_samples(X)
+        weights = weights_of(sample_weight, len(scores))
+        weights = np.ones(len(scores)) if weights is None else weights
+        return float(np.sum(weights * scores)), float(np.sum(weights))
+
+    def _n_parameters(self):
+        k, p = self.means_.shape
+        loadings = sum(p * q - q * (q - 1) // 2 for q in self.n_latent_.tolist())
+        noises = 1 if self.noise_variance_.ndim == 1 else p
+        shared = (self._report().get("mixture") or {}).get("shared_noise", False)
+        return k - 1 + k * p + loadings + noises * (1 if shared else k)
+
+    @classmethod
+    def from_parameters(cls, *, weights, means, loadings, noise_variance):
+        """A fitted mixture from given numbers.
+
+        Parameters
+        ----------
+        weights : array-like of shape (K,)
+            Made to add up to 1.
+        means : array-like of shape (K, p)
+        loadings : array-like of shape (K, p, q)
+        noise_variance : array-like of shape (K,) or (K, p)
+
+        Returns
+        -------
+        MixturePPCA
+
+        Examples
+        --------
+        >>> from covary import MixturePPCA
+        >>> model = MixturePPCA.from_parameters(
+        ...     weights=[3, 1], means=[[0, 0], [5, 5]], loadings=[[[1], [0]], [[0], [1]]], noise_variance=[1, 1]
+        ... )
+        >>> model.predict([[0.1, 0.2], [5.0, 4.0]])
+        array([0, 1])
+        """
+        noise = np.asarray(noise_variance, dtype=np.float64)
+        noise = noise[:, np.newaxis] if noise.ndim == 1 else noise
+        arrays = [np.asarray(given, dtype=np.float64) for given in (weights, means, loadings)]
+        return cls._of(_covary.Model.given_mixture(*arrays, noise))
