@@ -161,7 +161,7 @@ pub(crate) fn posterior<'py>(
         let means: Vec<f64> = places.map(|(i, k, j)| coordinate(i, k, j)).collect();
         let probabilities: Vec<f64> = found
             .iter()
-            .flat_map(|p| (0..p.nrows()).flat_map(|i| (0..groups).map(move |k| p[(i, k)])))
+            .flat_map(|p| (0..p.nrows()).flat_map(move |i| (0..groups).map(move |k| p[(i, k)])))
             .collect();
         let covariances = of.into_iter().map(|z| crate::model::Covariances::of(z.covariance));
         Ok((probabilities, means, [n, groups, most], covariances.collect::<covary::Result<Vec<_>>>()?))
