@@ -82,8 +82,14 @@ impl<'a, E: ComponentEvidence> MixtureEm<'a, E> {
         let MixtureSettings { noise, unexplained, .. } = self.settings;
         let prior = self.settings.prior(&self.current);
         let weights: Vec<f64> = evidence.parts.iter().map(E::weight).collect();
-        let each = evidence.parts.iter().zip(self.current.components());
-        let components = each.map(|(part, before)| part.maximise(before, *noise, prior));
+        let shrunk = |component: usize| Error::ShrunkComponent { component, weight: weights[component] };
+        let each = evidence.parts.iter().zip(self.current.components()).enumerate();
+        let components = each.map(|(k, (part, before))| {
+            part.maximise(before, *noise, prior).map_err(|error| match has_no_variance(&error) {
+                true if weights.len() > 1 => shrunk(k),
+                _ => error,
+            })
+        });
         let mut components = components.collect::<Result<Vec<_>>>()?;
         if noise.shared {
             components = E::with_shared_noise(components, &evidence.parts, prior)?;
@@ -92,7 +98,7 @@ impl<'a, E: ComponentEvidence> MixtureEm<'a, E> {
             (0..unexplained.len()).any(|j| component.noise().of(j) <= VANISHED * unexplained[j])
         };
         match components.iter().position(vanished) {
-            Some(component) => Err(Error::ShrunkComponent { component, weight: weights[component] }),
+            Some(component) => Err(shrunk(component)),
             None => Mixture::new(weights, components),
         }
     }
@@ -121,6 +127,18 @@ impl<'a, E: ComponentEvidence> MixtureEm<'a, E> {
         };
         Ok(())
     }
+}
+
+/// What a closed form says of rows that lie in one point or a plane.
+fn has_no_variance(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Constant
+            | Error::Scale
+            | Error::ConstantFeatures { .. }
+            | Error::TooFewRows { .. }
+            | Error::Components { .. }
+    )
 }
 
 impl<E: ComponentEvidence> RowIteration for MixtureEm<'_, E> {

@@ -1,5 +1,6 @@
 //! The fit: the pooled model first, then components one by one, moves between them, and all rows at the end.
 
+use std::ops::RangeInclusive;
 use std::time::Instant;
 
 use super::report::{MixtureReport, NumberOfGroups};
@@ -24,6 +25,10 @@ const NEWTON_FEATURES: usize = 200;
 
 /// Latent variables of a component where nobody has asked for a number.
 const USUAL_LATENT: usize = 2;
+/// The most that are looked at where the number is to be chosen.
+const MOST_LATENT: usize = 12;
+/// Numbers in a row without a better BIC after which no more are looked at.
+const PATIENCE: usize = 2;
 
 /// One model of all rows: where components come from.
 struct Pooled {
@@ -31,11 +36,15 @@ struct Pooled {
     report: Report,
 }
 
-/// The best mixture of the number of components that was chosen, and how it was come by.
-struct Grown<E> {
+/// The best mixture of a number of latent variables, and how it was come by.
+struct Candidate<E> {
+    pooled: Pooled,
+    settings: MixtureSettings,
     best: MixtureOptimum<E>,
+    bic: f64,
     table: Vec<NumberOfGroups>,
     dropped: usize,
+    passes: usize,
 }
 
 impl MixturePpca {
@@ -46,21 +55,20 @@ impl MixturePpca {
         started: Instant,
     ) -> Result<Fit<Mixture>> {
         let p = source.n_features();
-        let q = self.latent_variables(p)?;
+        let latent = self.latent_variables(p)?;
         control.emit(Event::Choosing);
-        let pooled = self.pooled(q, source, &control.quiet())?;
-        let settings = self.settings(&pooled);
-        let latent = pooled.report.holes.is_some()
+        let pooled = self.pooled(*latent.start(), source, &control.quiet())?;
+        let by_cells = pooled.report.holes.is_some()
             || source.observed_only()
             || self.noise.diagonal && (self.noise.shared || p > NEWTON_FEATURES);
-        match latent {
-            true => self.fit_parts::<Latent>(&pooled, &settings, source, control, started),
-            false => self.fit_parts::<Moments>(&pooled, &settings, source, control, started),
+        match by_cells {
+            true => self.fit_parts::<Latent>(pooled, latent, source, control, started),
+            false => self.fit_parts::<Moments>(pooled, latent, source, control, started),
         }
     }
 
-    /// The number of latent variables of each component.
-    fn latent_variables(&self, p: usize) -> Result<usize> {
+    /// The numbers of latent variables of a component that are looked at.
+    fn latent_variables(&self, p: usize) -> Result<RangeInclusive<usize>> {
         let most = p.saturating_sub(1);
         match self.latent {
             _ if p == 0 => Err(Error::NoFeatures),
@@ -68,8 +76,9 @@ impl MixturePpca {
                 let (name, value) = ("the number of latent variables", q.to_string());
                 Err(Error::Parameter { name, value, allowed: "below the number of features" })
             }
-            LatentVariables::Count(q) => Ok(q),
-            LatentVariables::Usual | LatentVariables::Chosen => Ok(most.min(USUAL_LATENT)),
+            LatentVariables::Count(q) => Ok(q..=q),
+            LatentVariables::Usual => Ok(most.min(USUAL_LATENT)..=most.min(USUAL_LATENT)),
+            LatentVariables::Chosen => Ok(0..=most.min(MOST_LATENT)),
         }
     }
 
@@ -101,58 +110,116 @@ impl MixturePpca {
 
     fn fit_parts<E: ComponentEvidence>(
         &self,
-        pooled: &Pooled,
-        settings: &MixtureSettings,
+        pooled: Pooled,
+        latent: RangeInclusive<usize>,
         source: &dyn RowSource,
         control: &Control<'_>,
         started: Instant,
     ) -> Result<Fit<Mixture>> {
         let some = if self.start.is_some() { None } else { sample(source, self.run.seed)? };
-        let all = Search::<E>::over(source, settings, control);
-        let grown = match &some {
-            Some(table) => {
-                let part = Search::<E>::over(table, settings, control);
-                self.grow(&part, pooled)?
-            }
-            None => self.grow(&all, pooled)?,
-        };
+        let rows: &dyn RowSource = some.as_ref().map_or(source, |table| table);
+        let found = self.best_latent::<E>(pooled, latent, (source, rows), control)?;
         control.emit(Event::Fitting);
+        let all = Search::<E>::over(source, &found.settings, control);
         let tolerance = self.run.tolerance.unwrap_or(TOLERANCE);
         let limits = Limits { tolerance, iterations: self.run.iterations() };
-        let Grown { best, table, mut dropped } = grown;
-        let (mut found, mut journey) = all.run(best.mixture, limits)?;
+        let Candidate { best, table, mut dropped, pooled, .. } = found;
+        let (mut found_all, mut journey) = all.run(best.mixture, limits)?;
         // All rows may starve a component that a sample has fed.
-        while let Some(k) = found.starved {
+        while let Some(k) = found_all.starved {
             dropped += 1;
-            (found, journey) = all.run(without_component(&found.mixture, k)?, limits)?;
+            (found_all, journey) = all.run(without_component(&found_all.mixture, k)?, limits)?;
         }
-        let passes = all.passes() + pooled.report.passes;
-        Ok(self.finished(found, Journey { passes, ..journey }, pooled, (table, dropped), started))
+        let looked = if some.is_none() { found.passes } else { 0 };
+        let passes = all.passes() + pooled.report.passes + looked;
+        Ok(self.finished(found_all, Journey { passes, ..journey }, &pooled, (table, dropped), started))
     }
 
-    /// The optimum of the number of components that is wanted, on the rows of a search.
-    fn grow<E: ComponentEvidence>(&self, search: &Search<'_, E>, pooled: &Pooled) -> Result<Grown<E>> {
-        if let Some(start) = &self.start {
-            let best = search.optimum(start.clone())?;
-            return Ok(Grown { best, table: Vec::new(), dropped: 0 });
+    /// The best of the numbers of latent variables by BIC, looked at on `rows`; where there are several, each
+    /// component then has its own.
+    fn best_latent<E: ComponentEvidence>(
+        &self,
+        pooled: Pooled,
+        latent: RangeInclusive<usize>,
+        (source, rows): (&dyn RowSource, &dyn RowSource),
+        control: &Control<'_>,
+    ) -> Result<Candidate<E>> {
+        let mut best = self.candidate::<E>(pooled, rows, control)?;
+        let several = latent.end() > latent.start();
+        let mut worse = 0;
+        for q in latent.skip(1) {
+            let pooled = match self.pooled(q, source, &control.quiet()) {
+                // No more latent variables can be told from noise.
+                Err(Error::TooFewCells { .. } | Error::Components { .. }) => break,
+                pooled => pooled?,
+            };
+            let next = self.candidate::<E>(pooled, rows, control)?;
+            let passes = best.passes + next.passes;
+            worse = if next.bic < best.bic { 0 } else { worse + 1 };
+            best = Candidate { passes, ..if next.bic < best.bic { next } else { best } };
+            if worse == PATIENCE {
+                break;
+            }
         }
+        if !several {
+            return Ok(best);
+        }
+        let search = Search::over(rows, &best.settings, control);
+        let row = |found: &MixtureOptimum<E>| self.row(found, &best.pooled);
+        let refined = search.with_own_latent(best.best, &row)?;
+        Ok(Candidate { best: refined, ..best })
+    }
+
+    fn row<E>(&self, found: &MixtureOptimum<E>, pooled: &Pooled) -> NumberOfGroups {
+        NumberOfGroups::of(found, self.noise.shared, pooled.report.counted_weight())
+    }
+
+    /// The optimum of the number of components that is wanted, on some rows.
+    fn candidate<E: ComponentEvidence>(
+        &self,
+        pooled: Pooled,
+        rows: &dyn RowSource,
+        control: &Control<'_>,
+    ) -> Result<Candidate<E>> {
+        let settings = self.settings(&pooled);
+        let search = Search::over(rows, &settings, control);
+        let (best, table) = match &self.start {
+            Some(start) => (search.optimum(start.clone())?, Vec::new()),
+            None => self.grow(&search, &pooled)?,
+        };
+        let (bic, groups) = (self.row(&best, &pooled).bic, best.mixture.n_components());
+        let wanted = if self.start.is_some() { 0 } else { self.groups.range().0 };
+        let (dropped, passes) = (wanted.saturating_sub(groups), search.passes());
+        Ok(Candidate { pooled, settings, best, bic, table, dropped, passes })
+    }
+
+    /// Components join one by one, until there are as many as wanted or BIC has had enough of them.
+    fn grow<E: ComponentEvidence>(
+        &self,
+        search: &Search<'_, E>,
+        pooled: &Pooled,
+    ) -> Result<(MixtureOptimum<E>, Vec<NumberOfGroups>)> {
         let (fewest, most) = self.groups.range();
-        let rows = pooled.report.counted_weight();
-        let row = |found: &MixtureOptimum<E>| NumberOfGroups::of(found, self.noise.shared, rows);
         let mut current = search.optimum(Mixture::new(vec![1.0], vec![pooled.component.clone()])?)?;
-        let mut table = vec![row(&current)];
-        let mut best = None;
+        let mut table = vec![self.row(&current, pooled)];
+        let (mut best, mut best_bic) = (None, f64::INFINITY);
         while current.mixture.n_components() < most {
             search.control.check()?;
+            let groups = current.mixture.n_components();
+            let since = table.iter().rev().take_while(|row| row.bic > best_bic).count();
+            if groups > fewest && since >= PATIENCE {
+                break;
+            }
             let Some(next) = search.grown(&current)? else { break };
             let before = std::mem::replace(&mut current, next);
-            table.push(row(&current));
-            let at = before.mixture.n_components();
-            best = better(best, before, at >= fewest, &row);
+            if groups >= fewest && table[groups - 1].bic < best_bic {
+                (best, best_bic) = (Some(before), table[groups - 1].bic);
+            }
+            table.push(self.row(&current, pooled));
         }
-        let dropped = fewest.saturating_sub(current.mixture.n_components());
-        let best = better(best, current, true, &row).ok_or(Error::NoRows)?;
-        Ok(Grown { best: search.moved(best)?, table, dropped })
+        let last = table.last().map_or(f64::INFINITY, |row| row.bic);
+        let best = best.filter(|_| best_bic <= last).unwrap_or(current);
+        Ok((search.moved(best)?, table))
     }
 
     fn finished<E: ComponentEvidence>(
@@ -187,20 +254,6 @@ impl MixturePpca {
             ..report.clone()
         };
         Fit { model, report }
-    }
-}
-
-/// Of two optima the one of lower BIC, if there are two.
-fn better<E>(
-    best: Option<MixtureOptimum<E>>,
-    found: MixtureOptimum<E>,
-    counts: bool,
-    row: &impl Fn(&MixtureOptimum<E>) -> NumberOfGroups,
-) -> Option<MixtureOptimum<E>> {
-    match best {
-        _ if !counts => best,
-        Some(best) if row(&best).bic <= row(&found).bic => Some(best),
-        _ => Some(found),
     }
 }
 

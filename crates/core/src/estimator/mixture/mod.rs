@@ -3,6 +3,7 @@
 mod fit;
 mod grow;
 mod moves;
+mod own_latent;
 mod report;
 mod search;
 
