@@ -102,7 +102,7 @@ fn every_source_gives_the_same() {
     place.write("long.csv", triples_of(&x, &names(5)));
     let whole = fit(&place, &["x.csv", "-q", "2"]);
     assert_eq!(whole["solver"].as_str(), Some("em"));
-    let long = fit(&place, &["long.csv", "--triples", "1,2,3", "-q", "2"]);
+    let long = fit(&place, &["long.csv", "--triples", "user,item,value", "-q", "2"]);
     close(number(&long, "log_likelihood"), number(&whole, "log_likelihood"), 1e-7);
     let start = fit(&place, &["x.csv", "-q", "2", "-o", "m.covary"]);
     let warm = fit(&place, &["x.csv", "--start", "m.covary"]);

@@ -1,23 +1,19 @@
-//! Robust PPCA: Student's t in place of the normal, so that outliers count for little.
+//! The stages of a robust fit: a look at the rows, a start that outliers do not catch, the climb from there.
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use serde::{Deserialize, Serialize};
-
-use super::incomplete::TOLERANCE;
-use super::run::run_options;
-use super::{
-    Details, Family, Fit, MissingCells, Plan, Ppca, Report, Run, Solver, explained, infinite, with_threads,
-};
+use super::{DegreesOfFreedom, RobustPpca, RobustReport};
 use crate::algorithm::robust::{Point, Robust, RobustOptimum, Task, of_spectrum, sphere};
 use crate::algorithm::{Components, Journey, Limits, Passes, Stop, drive, eigen, start};
 use crate::control::Control;
-use crate::data::{Chunk, RowSource, Rows};
+use crate::data::{Chunk, RowSource};
 use crate::error::{Error, Result};
-use crate::evidence::{Census, Margins, Moments, StudentEvidence, StudentFound, Survey, gather, row_weights};
+use crate::estimator::{Details, Fit, MissingCells, Plan, Ppca, Report, Solver};
+use crate::evidence::{Census, Margins, StudentEvidence, StudentFound, Survey, gather, row_weights};
 use crate::expectation::{LatentParameters, Student};
-use crate::model::{AnyModel, Kind, LinearGaussian, LinearStudent, kind};
+use crate::linalg::power_of_two;
+use crate::model::LinearStudent;
 use crate::spectrum::Spectrum;
 
 /// ν of the way to the start: as heavy tails as those of the Cauchy distribution.
@@ -30,206 +26,8 @@ const MOMENTS_FEATURES: usize = 1000;
 const PAIR_BYTES: usize = 3 * 8 * 16;
 /// Components of the fit that says which rows lie far out when values are missing.
 const PRELIMINARY: usize = 10;
-/// Below this weight a row is left out where the number of components is chosen.
-const FAR_OUT: f64 = 0.5;
-
-/// How heavy the tails are.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub enum DegreesOfFreedom {
-    /// Found with the other parameters, between 1 and ∞.
-    #[default]
-    Auto,
-    /// Given: above 0, and infinite for the normal distribution.
-    Given(f64),
-}
-
-impl From<f64> for DegreesOfFreedom {
-    fn from(nu: f64) -> Self {
-        Self::Given(nu)
-    }
-}
-
-impl std::str::FromStr for DegreesOfFreedom {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        if text == "auto" {
-            return Ok(Self::Auto);
-        }
-        let bad = || Error::Parameter {
-            name: "the degrees of freedom (nu)",
-            value: text.into(),
-            allowed: "a number above 0, inf or auto",
-        };
-        let nu: f64 = text.parse().map_err(|_| bad())?;
-        Student::new(nu).map(|_| Self::Given(nu)).map_err(|_| bad())
-    }
-}
-
-/// Probabilistic PCA with Student's t distribution, by maximum likelihood \[LLT89\].
-///
-/// Each row counts with a weight that falls with its distance, so that gross outliers move neither the mean
-/// nor the components. ν, how heavy the tails are, is found or given; with ν = ∞ it is PPCA.
-///
-/// ```
-/// use covary::data::Rows;
-/// // y = 2x but for the last row.
-/// let cells = [1.0, 2.1, 2.0, 3.9, 3.0, 6.2, 4.0, 7.8, 5.0, 10.1, 6.0, 11.9, 7.0, 14.2, 3.0, -40.0];
-/// let fit = covary::RobustPpca::new(1).fit(Rows::from_slice(&cells, 2)?)?;
-/// let w = fit.model.scale().loadings();
-/// assert!((w[(1, 0)] / w[(0, 0)] - 2.0).abs() < 0.1);
-/// let weights = fit.model.weights(Rows::from_slice(&cells, 2)?)?;
-/// assert!(weights[7] < 0.01);
-/// # Ok::<(), covary::Error>(())
-/// ```
-#[derive(Debug, Clone)]
-pub struct RobustPpca {
-    components: Components,
-    nu: DegreesOfFreedom,
-    solver: Solver,
-    start: Option<LinearStudent>,
-    run: Run,
-}
-
-/// What a robust fit adds to a report.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RobustReport {
-    /// ν; infinite for the normal distribution.
-    #[serde(with = "infinite")]
-    pub degrees_of_freedom: Option<f64>,
-    /// Whether it was found, not given.
-    pub found: bool,
-    /// Rows whose weight in the fit is below ½.
-    pub low_rows: usize,
-    /// The smallest weight of a row.
-    pub least_weight: f64,
-}
-
-impl RobustReport {
-    /// ν.
-    pub fn nu(&self) -> f64 {
-        self.degrees_of_freedom.unwrap_or(f64::INFINITY)
-    }
-}
-
-impl RobustPpca {
-    /// So many components (`5`), or a share of the variance (`0.9`): of the robust scale.
-    pub fn new(components: impl Into<Components>) -> Self {
-        Self {
-            components: components.into(),
-            nu: DegreesOfFreedom::Auto,
-            solver: Solver::Auto,
-            start: None,
-            run: Run::default(),
-        }
-    }
-
-    /// ν: found unless given.
-    pub fn nu(mut self, nu: impl Into<DegreesOfFreedom>) -> Self {
-        self.nu = nu.into();
-        self
-    }
-
-    /// `Eigen`: weighted moments of complete rows and their closed form; `Em`: steps of EM, without a p × p
-    /// matrix and for missing values. Chosen automatically by default.
-    pub fn solver(mut self, solver: Solver) -> Self {
-        self.solver = solver;
-        self
-    }
-
-    /// Where the fit starts: a model of the same features and number of components.
-    pub fn start(mut self, model: LinearStudent) -> Self {
-        self.start = Some(model);
-        self
-    }
-
-    run_options! {
-        /// Nats per row of log-likelihood that may be left to gain, extrapolated; 1e-8 by default.
-    }
-
-    /// Fits the rows.
-    ///
-    /// # Errors
-    /// When the options make no sense, or the data do not allow them.
-    pub fn fit<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Fit<LinearStudent>> {
-        self.fit_with(rows, &Control::new())
-    }
-
-    /// Fits the rows under the eyes of a caller.
-    ///
-    /// # Errors
-    /// As [`fit`](Self::fit), and [`Error::Interrupted`].
-    pub fn fit_with<'a>(
-        &self,
-        rows: impl Into<Rows<'a>>,
-        control: &Control<'_>,
-    ) -> Result<Fit<LinearStudent>> {
-        self.check()?;
-        let rows = rows.into();
-        let source = rows.source();
-        with_threads(self.run.threads, || {
-            self.fit_source(source, control).map_err(|e| explained(e, source, control))
-        })
-    }
-
-    fn check(&self) -> Result<()> {
-        self.run.check()?;
-        self.components.check()?;
-        if let DegreesOfFreedom::Given(nu) = self.nu {
-            Student::new(nu)?;
-        }
-        if self.components == Components::Evidence {
-            let (name, value) = ("the number of components", "mle".into());
-            return Err(Error::Parameter { name, value, allowed: "a number or a share of the variance" });
-        }
-        if !matches!(self.solver, Solver::Auto | Solver::Eigen | Solver::Em) {
-            let reason = "robust PPCA has eigen and em".into();
-            return Err(Error::Solver { solver: self.solver.name(), reason });
-        }
-        Ok(())
-    }
-
-    fn fit_source(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Fit<LinearStudent>> {
-        let started = Instant::now();
-        if self.nu == DegreesOfFreedom::Given(f64::INFINITY) {
-            return self.fit_normal(source, control);
-        }
-        let mut fit = Robustly::look(self, source, control)?;
-        let q = fit.components(self.components)?;
-        let begin = match &self.start {
-            Some(model) => fit.warm(model, q)?,
-            None => fit.start(q)?,
-        };
-        let (point, free) = match self.nu {
-            DegreesOfFreedom::Auto => (begin, true),
-            DegreesOfFreedom::Given(nu) => (Point { student: Student::new(nu)?, ..begin }, false),
-        };
-        let limits =
-            Limits { tolerance: self.run.tolerance.unwrap_or(TOLERANCE), iterations: self.run.iterations() };
-        let (found, journey) = fit.climb(point, free, limits)?;
-        fit.finish(found, journey, started)
-    }
-
-    /// ν = ∞ is PPCA.
-    fn fit_normal(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Fit<LinearStudent>> {
-        let mut ppca = Ppca::new(self.components).solver(self.solver).run(self.run);
-        if let Some(start) = &self.start {
-            ppca = ppca.start(start.scale().clone());
-        }
-        let Fit { model, report } = ppca.fit_with(source, control)?;
-        let details = RobustReport {
-            degrees_of_freedom: Some(f64::INFINITY),
-            found: false,
-            low_rows: 0,
-            least_weight: 1.0,
-        };
-        let model = LinearStudent::new(model, f64::INFINITY)?;
-        Ok(Fit { model, report: Report { details: Some(Details::Robust(details)), ..report } })
-    }
-}
-
 /// A fit of rows that have been looked at.
-struct Robustly<'a> {
+pub(super) struct Robustly<'a> {
     options: &'a RobustPpca,
     source: &'a dyn RowSource,
     control: &'a Control<'a>,
@@ -242,7 +40,11 @@ struct Robustly<'a> {
 
 impl<'a> Robustly<'a> {
     /// The first pass: what is there, and each feature by itself.
-    fn look(options: &'a RobustPpca, source: &'a dyn RowSource, control: &'a Control<'a>) -> Result<Self> {
+    pub(super) fn look(
+        options: &'a RobustPpca,
+        source: &'a dyn RowSource,
+        control: &'a Control<'a>,
+    ) -> Result<Self> {
         let p = source.n_features();
         if p == 0 {
             return Err(Error::NoFeatures);
@@ -279,7 +81,7 @@ impl<'a> Robustly<'a> {
     }
 
     /// The number of components: a share of the variance is that of a robust scale.
-    fn components(&mut self, components: Components) -> Result<usize> {
+    pub(super) fn components(&mut self, components: Components) -> Result<usize> {
         let (rows, features, possible) = (self.census.rows(), self.n_features(), self.possible());
         if self.census.missing() > 0 {
             start::supported(components, &self.census)?;
@@ -306,7 +108,7 @@ impl<'a> Robustly<'a> {
     }
 
     /// A rough fit of as many components as are of use, which says which rows lie far out.
-    fn preliminary(&mut self) -> Result<RobustOptimum> {
+    pub(super) fn preliminary(&mut self) -> Result<RobustOptimum> {
         let most = if self.complete { usize::MAX } else { PRELIMINARY };
         let begin = self.start(self.possible().min(most))?;
         self.climb(begin, true, ROUGH).map(|(found, _)| found)
@@ -318,7 +120,7 @@ impl<'a> Robustly<'a> {
     /// by their distance from the centre alone, and those far out hardly, wherever they lie. The components of
     /// the rows so weighted follow, and a rough fit with the same tails. At a given ν ≥ 1 the likelihood of a
     /// whole scale matrix has one maximum only \[KT91\].
-    fn start(&mut self, q: usize) -> Result<Point> {
+    pub(super) fn start(&mut self, q: usize) -> Result<Point> {
         let sphere = self.sphere()?;
         let parameters = Arc::new(match self.complete {
             true => self.of_weighted_moments(&sphere, q)?,
@@ -366,14 +168,14 @@ impl<'a> Robustly<'a> {
     }
 
     /// A given model as the start.
-    fn warm(&self, model: &LinearStudent, q: usize) -> Result<Point> {
+    pub(super) fn warm(&self, model: &LinearStudent, q: usize) -> Result<Point> {
         let (p, name) = (self.n_features(), "the model to start from");
         if (model.n_features(), model.n_latent()) != (p, q) {
             let value = format!("of {} features and {} components", model.n_features(), model.n_latent());
             let allowed = "of the same features and number of components as the fit";
             return Err(Error::Parameter { name, value, allowed });
         }
-        let unit = crate::linalg::power_of_two(self.margins.pooled_variance().sqrt());
+        let unit = power_of_two(self.margins.pooled_variance().sqrt());
         let scale = model.scale();
         let mut loadings = scale.loadings().transpose().to_owned();
         loadings.col_iter_mut().for_each(|c| c.iter_mut().for_each(|x| *x /= unit));
@@ -385,7 +187,12 @@ impl<'a> Robustly<'a> {
     }
 
     /// To the maximum near a point.
-    fn climb(&mut self, point: Point, free: bool, limits: Limits) -> Result<(RobustOptimum, Journey)> {
+    pub(super) fn climb(
+        &mut self,
+        point: Point,
+        free: bool,
+        limits: Limits,
+    ) -> Result<(RobustOptimum, Journey)> {
         let floor = point.parameters.rounding(self.census.rows());
         let task = Task { free, complete: self.complete, seed: self.options.run.seed };
         let (found, journey) =
@@ -397,7 +204,12 @@ impl<'a> Robustly<'a> {
         Ok((found, journey))
     }
 
-    fn finish(self, found: RobustOptimum, journey: Journey, started: Instant) -> Result<Fit<LinearStudent>> {
+    pub(super) fn finish(
+        self,
+        found: RobustOptimum,
+        journey: Journey,
+        started: Instant,
+    ) -> Result<Fit<LinearStudent>> {
         let spectrum = found.spectrum((self.census.rows(), self.census.weight()))?;
         let model = LinearStudent::new(spectrum.ppca()?, found.point.student.dof())?;
         let details = RobustReport {
@@ -437,10 +249,10 @@ impl<'a> Robustly<'a> {
 }
 
 /// The rows of a source with weights that a point gives them: w u, and none below a least u.
-struct WeightedRows<'a, P> {
-    source: &'a dyn RowSource,
-    point: P,
-    least: f64, // 0: each by its weight; above: all of them by w, but those below
+pub(super) struct WeightedRows<'a, P> {
+    pub(super) source: &'a dyn RowSource,
+    pub(super) point: P,
+    pub(super) least: f64, // 0: each by its weight; above: all of them by w, but those below
 }
 
 impl<P: std::borrow::Borrow<Point> + Sync> RowSource for WeightedRows<'_, P> {
@@ -475,66 +287,4 @@ impl<P: std::borrow::Borrow<Point> + Sync> RowSource for WeightedRows<'_, P> {
     fn observed_only(&self) -> bool {
         self.source.observed_only()
     }
-}
-
-impl Family for RobustPpca {
-    fn kind(&self) -> &'static Kind {
-        &kind::ROBUST
-    }
-
-    fn components(&self) -> Components {
-        self.components
-    }
-
-    fn with_components(&self, components: Components) -> Arc<dyn Family> {
-        Arc::new(Self { components, ..self.clone() })
-    }
-
-    fn how(&self) -> Run {
-        self.run
-    }
-
-    fn with_run(&self, run: Run) -> Arc<dyn Family> {
-        Arc::new(self.clone().run(run))
-    }
-
-    fn with_start(&self, start: &AnyModel) -> Result<Arc<dyn Family>> {
-        let model = match start.downcast_ref::<LinearStudent>() {
-            Some(model) => model.clone(),
-            // As heavy as tails of few degrees of freedom that have a covariance.
-            None => LinearStudent::new(gaussian_of(start)?, 4.0)?,
-        };
-        Ok(Arc::new(self.clone().start(model)))
-    }
-
-    /// Those that do not lie far out.
-    fn rows_to_choose_by<'a>(
-        &self,
-        rows: &'a dyn RowSource,
-        control: &Control<'_>,
-    ) -> Result<Option<Box<dyn RowSource + 'a>>> {
-        let options = Self { components: Components::All, ..self.clone() };
-        let point = with_threads(self.run.threads, || {
-            let mut fit = Robustly::look(&options, rows, control)?;
-            fit.components(Components::Count(1))?; // what makes any fit impossible
-            fit.preliminary().map(|found| found.point)
-        });
-        let point = point.map_err(|e| explained(e, rows, control))?;
-        Ok(Some(Box::new(WeightedRows { source: rows, point, least: FAR_OUT })))
-    }
-
-    fn fit_rows(&self, rows: &dyn RowSource, control: &Control<'_>) -> Result<Fit<AnyModel>> {
-        Ok(self.fit_with(rows, control)?.into())
-    }
-
-    /// Moments do not tell which rows lie far out.
-    fn fit_moments(&self, _: &Moments, _: &Control<'_>) -> Result<Fit<AnyModel>> {
-        let (name, value) = ("the data of a robust fit", "moments, or rows that pass once".into());
-        let allowed = "rows that can be read again, because their weights depend on the model";
-        Err(Error::Parameter { name, value, allowed })
-    }
-}
-
-fn gaussian_of(model: &AnyModel) -> Result<LinearGaussian> {
-    Ok(model.with_loadings()?.factors().gaussian().clone())
 }
