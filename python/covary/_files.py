@@ -16,7 +16,7 @@ def load(path):
 
     Returns
     -------
-    PPCA, PCA, FactorAnalysis or BayesianPCA
+    PPCA, PCA, FactorAnalysis, BayesianPCA or RobustPPCA
         Fitted.
 
     Examples

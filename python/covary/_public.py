@@ -9,6 +9,7 @@ from covary._input import observed
 from covary._mixture import MixturePPCA
 from covary._pca import PCA
 from covary._ppca import PPCA
+from covary._robust import RobustPPCA
 from covary._rotate import Rotation, rotate
 from covary._select import Selection, select
 
@@ -18,6 +19,7 @@ __all__ = [
     "MixturePPCA",
     "PCA",
     "PPCA",
+    "RobustPPCA",
     "Rotation",
     "Selection",
     "__version__",

@@ -13,6 +13,8 @@ ESTIMATORS = [
     covary.BayesianPCA(),
     covary.BayesianPCA(2),
     covary.BayesianPCA(2, method="ard"),
+    covary.RobustPPCA(1),
+    covary.RobustPPCA(1, nu=4),
     covary.FactorAnalysis(),
     covary.FactorAnalysis(2),
     covary.FactorAnalysis(1, rotation="varimax"),

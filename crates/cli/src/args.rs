@@ -108,6 +108,7 @@ impl Fit {
             start: start.as_ref().map(|start| start.model.n_latent()),
             solver: flags.solver,
             method: flags.bayes.method,
+            nu: flags.robust.nu,
             factor: Some(&flags.factor),
             seed: flags.seed,
         })?;

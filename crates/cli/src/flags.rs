@@ -8,6 +8,7 @@ mod bayes;
 mod factor;
 mod groups;
 mod impute;
+mod robust;
 mod select;
 
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ use covary_io::{Selection, TripleColumns};
 pub(crate) use factor::{Factor, Rotate, Scores};
 pub(crate) use groups::{Assign, Groups, Noise, PriorRows};
 pub(crate) use impute::Impute;
+pub(crate) use robust::Robust;
 pub(crate) use select::Select;
 
 const DATA_HELP: &str = "Table of numbers: .csv .tsv (also .gz, .zst), .parquet, .arrow, .feather, .npy, or \
@@ -188,6 +190,10 @@ pub(crate) struct Pass {
 /// Bayesian PCA (--model bpca) finds out by itself how many components the data support: -q is the most that
 /// it may keep, all that the data allow if it is left out. What it does not know about the model is part of
 /// every answer, so that it does not overfit where cells are few.
+///
+/// Robust PPCA (--model robust) has Student's t in place of the normal distribution: rows that lie far out
+/// hardly count, so that gross errors in the data move neither the mean nor the components. --nu says how
+/// heavy the tails are, and is found if it is left out.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -199,6 +205,7 @@ Examples:
   zcat data.csv.gz | covary fit - --json
   covary fit items.csv --model fa -q 5 --rotate oblimin -o items.covary
   covary fit ratings.csv --triples user,film,stars --model bpca -q 10 -o films.covary
+  covary fit sensors.csv --model robust -q 2 -o sensors.covary
   covary fit correlations.csv --matrix --rows 145 --model fa -q 4 --rotate varimax
 
 With missing values, --json says under holes how many cells are observed and missing, their share,
@@ -213,6 +220,10 @@ log posterior density of W of ard; null when infinite), allowed (the most compon
 precisions (α of each component that is left), and of vb loadings_std (features ×
 components) and mean_std; otherwise it is null.
 
+Robust PPCA has under robust its degrees_of_freedom (null when infinite), whether they were
+found, low_weight_rows (rows whose weight is below 1/2) and least_weight; otherwise it is
+null. Its variances are those of the scale of the t distribution.
+
 Keys of --json: data, model_file, model, rows, weight, features, components,
 components_because, solver, solver_reason, noise_variance, noise_variance_unbiased (null
 unless ppca of complete rows), noise_interval (of 95 % around the unbiased one; null unless
@@ -220,7 +231,7 @@ ppca of complete rows), log_likelihood (null when infinite or a fit was interrup
 it was known), scaled (unit or pareto or range; null: features were not scaled), total_variance,
 eigenvalues, explained_variance_ratio (both of the scaled features if they were), holes,
 redundant (features left out when q was chosen; null: none), factors,
-bayes, converged, stop, iterations, passes, carried, left_out, seconds.")]
+bayes, robust, converged, stop, iterations, passes, carried, left_out, seconds.")]
 pub(crate) struct Fit {
     #[arg(value_name = "DATA", help = DATA_HELP, long_help = concat!(
         "Table of numbers, format by ending: .csv .tsv (also .gz, .zst), .parquet, .arrow, .feather, .npy, \
@@ -258,6 +269,8 @@ pub(crate) struct Fit {
     pub(crate) groups: Groups,
     #[command(flatten)]
     pub(crate) bayes: Bayes,
+    #[command(flatten)]
+    pub(crate) robust: Robust,
     #[command(flatten)]
     pub(crate) factor: Factor,
     /// Go on without the features that have no value in any row, instead of giving up

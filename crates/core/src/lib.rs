@@ -59,7 +59,8 @@ pub use algorithm::Components;
 pub use control::{Control, Event};
 pub use error::{Error, ErrorClass, Result};
 pub use estimator::{
-    BayesMethod, BayesianPca, FactorAnalysis, FactorSolver, Fit, MixturePpca, Pca, Ppca, Run, Scale, Solver,
+    BayesMethod, BayesianPca, DegreesOfFreedom, FactorAnalysis, FactorSolver, Fit, MixturePpca, Pca, Ppca,
+    RobustPpca, Run, Scale, Solver,
 };
 
 pub use request::{Data, Request};

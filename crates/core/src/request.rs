@@ -173,7 +173,11 @@ impl Request {
         start: Option<&AnyModel>,
         control: &Control<'_>,
     ) -> Result<Fit<AnyModel>> {
-        let select = |select: &Select| select.run_with(rows, control);
+        let select =
+            |select: &Select| match self.family.with_run(self.run).rows_to_choose_by(rows, control)? {
+                Some(others) => select.run_with(&*others, control),
+                None => select.run_with(rows, control),
+            };
         let (family, choice) = self.settled(rows.n_features(), select, control)?;
         let family = match start {
             Some(start) => family.with_start(start)?,

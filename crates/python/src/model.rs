@@ -228,6 +228,32 @@ impl Model {
         kinds::mixture_posterior(py, self, rows, threads)
     }
 
+    /// A model of robust PPCA: mean (p,), loadings (p, q), noise variances (one, or p) and ν.
+    #[staticmethod]
+    #[pyo3(signature = (mean, loadings, noise_variance, nu, names=None))]
+    fn given_robust(
+        py: Python<'_>,
+        mean: PyReadonlyArray1<'_, f64>,
+        loadings: PyReadonlyArray2<'_, f64>,
+        noise_variance: PyReadonlyArray1<'_, f64>,
+        nu: f64,
+        names: Option<Vec<String>>,
+    ) -> PyResult<Self> {
+        kinds::given_robust(py, mean, loadings, noise_variance, nu, names)
+    }
+
+    /// How much each row counts in a robust fit; nothing where all count alike.
+    #[pyo3(signature = (rows, threads=None))]
+    fn row_weights<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &Rows,
+        threads: Option<Threads>,
+    ) -> PyResult<Option<Bound<'py, PyArray1<f64>>>> {
+        let found = self.ask(py, rows, threads, |m, rows| m.density()?.row_weights(rows))?;
+        Ok(found.map(|weights| PyArray1::from_vec(py, weights)))
+    }
+
     /// Arrays that only models of this kind have.
     fn tables<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         kinds::tables(py, self)

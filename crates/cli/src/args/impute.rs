@@ -95,6 +95,7 @@ fn holdout(flags: flags::Impute, model: Option<PathBuf>, data: PathBuf, share: f
         start: None,
         solver: flags::Solver::Auto,
         method: None,
+        nu: None,
         factor: None,
         seed: flags.seed,
     })?;

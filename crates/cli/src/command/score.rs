@@ -2,13 +2,13 @@
 
 use covary::data::Chunk;
 use covary::linalg::Mat;
-use covary::model::Density;
+use covary::model::{Density, kind};
 
 use super::answer::{prepare, write};
 use crate::args::Question;
 use crate::exit::{Code, Result};
 
-/// Writes log density, T², SPE and p-value.
+/// Writes log density, T², SPE and p-value, and of a robust model the weight of each row.
 pub(super) fn run(mut args: Question) -> Result<Code> {
     let (saved, reader) = prepare(&mut args)?;
     let model = saved.model.density()?;
@@ -19,10 +19,13 @@ pub(super) fn run(mut args: Question) -> Result<Code> {
              fewer components to have them",
         );
     }
-    let names = ["log_density", "t2", "spe", "p_value"].map(String::from);
+    let mut names = ["log_density", "t2", "spe", "p_value"].map(String::from).to_vec();
+    if saved.model.kind() == &kind::ROBUST {
+        names.push("weight".into());
+    }
     write(&args, reader, &names, |chunk| match has_density {
         true => scores(model, chunk),
-        false => distances(model, chunk),
+        false => distances(model, chunk, names.len()),
     })?;
     Ok(Code::Done)
 }
@@ -30,14 +33,15 @@ pub(super) fn run(mut args: Question) -> Result<Code> {
 fn scores(model: &dyn Density, chunk: &Chunk<'_>) -> covary::Result<Mat<f64>> {
     let log_density = model.log_density(chunk)?;
     let outliers = model.outliers(chunk)?;
-    let columns = [log_density, outliers.t2, outliers.spe, outliers.p_value];
-    Ok(Mat::from_fn(chunk.nrows(), 4, |i, j| columns[j][i]))
+    let mut columns = vec![log_density, outliers.t2, outliers.spe, outliers.p_value];
+    columns.extend(model.row_weights(chunk)?);
+    Ok(Mat::from_fn(chunk.nrows(), columns.len(), |i, j| columns[j][i]))
 }
 
 /// What exists without a density; NaN is written as an empty cell.
-fn distances(model: &dyn Density, chunk: &Chunk<'_>) -> covary::Result<Mat<f64>> {
+fn distances(model: &dyn Density, chunk: &Chunk<'_>, width: usize) -> covary::Result<Mat<f64>> {
     let (t2, spe) = model.distances(chunk)?;
-    Ok(Mat::from_fn(chunk.nrows(), 4, |i, j| match j {
+    Ok(Mat::from_fn(chunk.nrows(), width, |i, j| match j {
         1 => t2[i],
         2 => spe[i],
         _ => f64::NAN,

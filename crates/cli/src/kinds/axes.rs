@@ -36,7 +36,7 @@ fn spectral<M: FromSpectrum>(wanted: &Wanted<'_>, components: Components) -> Res
     Ok(Spectral::new(components).solver(solver(wanted)?))
 }
 
-fn components(wanted: &Wanted<'_>) -> (Components, String) {
+pub(super) fn components(wanted: &Wanted<'_>) -> (Components, String) {
     match (wanted.components, wanted.start) {
         (Some(Components::Fraction(share)), _) => (Components::Fraction(share), share_because(share)),
         (Some(Components::Auto), _) => (Components::Auto, "to be chosen".into()),
@@ -49,7 +49,7 @@ fn components(wanted: &Wanted<'_>) -> (Components, String) {
     }
 }
 
-fn solver(wanted: &Wanted<'_>) -> Result<Solver> {
+pub(super) fn solver(wanted: &Wanted<'_>) -> Result<Solver> {
     Ok(match wanted.solver {
         flags::Solver::Auto => Solver::Auto,
         flags::Solver::Eigen => Solver::Eigen,

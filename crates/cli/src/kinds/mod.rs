@@ -4,12 +4,13 @@
 mod axes;
 mod factors;
 mod mixtures;
+mod robust;
 
 use std::sync::Arc;
 
-use covary::Components;
 use covary::estimator::Family;
 use covary::model::Kind;
+use covary::{Components, DegreesOfFreedom};
 use covary_io::shown;
 
 use crate::exit::{Failure, Result};
@@ -27,6 +28,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) start: Option<usize>,
     pub(crate) solver: flags::Solver,
     pub(crate) method: Option<flags::Method>,
+    pub(crate) nu: Option<DegreesOfFreedom>,
     pub(crate) factor: Option<&'a flags::Factor>,
     pub(crate) seed: u64,
 }
@@ -41,6 +43,7 @@ static BUILDERS: &[(&str, Builder)] = &[
     ("bpca", axes::bpca),
     ("fa", factors::fa),
     ("mixture", mixtures::mixture),
+    ("robust", robust::robust),
 ];
 
 /// The family that is wanted, and why it has so many components, in words.
@@ -72,10 +75,11 @@ fn only_of_some_kinds(wanted: &Wanted<'_>) -> Result<()> {
         ("--shared-noise", groups(|g| g.shared_noise), &["mixture"], ", or leave it out"),
         ("--prior", groups(|g| g.prior.is_some()), &["mixture"], ", or leave it out"),
         ("--method", wanted.method.is_some(), &["bpca"], ", or leave it out"),
+        ("--nu", wanted.nu.is_some(), &["robust"], ", or leave it out"),
         (
             "--start",
             wanted.start.is_some(),
-            &["ppca", "pca", "bpca", "mixture"],
+            &["ppca", "pca", "bpca", "mixture", "robust"],
             "; factor analysis starts from the data, with --starts N from N places",
         ),
     ];

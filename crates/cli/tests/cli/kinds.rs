@@ -64,6 +64,7 @@ fn options_of_one_kind_are_refused_with_others_by_name() {
         ("--starts", "3", "fa"),
         ("--lower", "0.01", "fa"),
         ("--method", "vb", "bpca"),
+        ("--nu", "4", "robust"),
     ] {
         for kind in KINDS {
             let fit = ["fit", "x.csv", "-q", "2", "--model", kind.name, option, value];

@@ -20,6 +20,7 @@ mod kinds;
 mod moments;
 mod names;
 mod reproducible;
+mod robust;
 mod rotate;
 mod select;
 mod support;

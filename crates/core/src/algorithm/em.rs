@@ -21,7 +21,7 @@ use crate::expectation::{FeatureScale, LatentParameters};
 use crate::spectrum::Spectrum;
 
 /// Steps in a row that gain rounding only after which no more is to be gained, whatever the tolerance.
-const MOST_IDLE: usize = 30;
+pub(super) const MOST_IDLE: usize = 30;
 
 /// The iteration.
 pub(crate) struct Em {

@@ -21,6 +21,7 @@ pub(crate) mod redundant;
 mod refine;
 pub(crate) mod relevance;
 pub(crate) mod resolution;
+pub(crate) mod robust;
 pub(crate) mod start;
 pub(crate) mod svd;
 

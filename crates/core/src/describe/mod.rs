@@ -26,6 +26,7 @@ mod mixture;
 mod moments;
 mod number;
 mod ppca;
+mod robust;
 mod words;
 
 use serde::Serialize;
@@ -124,6 +125,7 @@ static FAMILIES: &[Family] = &[
     Family { kind: "fa", choices: Choices { cut: true, errors: true, level: false }, part: factors::part },
     Family { kind: "bpca", choices: NO_CHOICES, part: bayes::part },
     Family { kind: "mixture", choices: NO_CHOICES, part: mixture::part },
+    Family { kind: "robust", choices: NO_CHOICES, part: robust::part },
 ];
 
 const NO_CHOICES: Choices = Choices { cut: false, errors: false, level: false };
@@ -158,6 +160,7 @@ struct PartFacts {
     factors: Option<factors::FactorFacts>,
     bayes: Option<bayes::BayesFacts>,
     mixture: Option<mixture::MixtureFacts>,
+    robust: Option<robust::RobustFacts>,
     #[serde(flatten)]
     precision: Option<ppca::Precision>,
 }

@@ -39,6 +39,19 @@ pub trait Family: Debug + Send + Sync {
         Chooser::Recommendation
     }
 
+    /// The rows by which the number of components is chosen, where those of the fit would mislead.
+    ///
+    /// # Errors
+    /// As [`fit_rows`](Self::fit_rows).
+    fn rows_to_choose_by<'a>(
+        &self,
+        rows: &'a dyn RowSource,
+        control: &Control<'_>,
+    ) -> Result<Option<Box<dyn RowSource + 'a>>> {
+        let _ = (rows, control);
+        Ok(None)
+    }
+
     /// Fits rows that can be read more than once.
     ///
     /// # Errors

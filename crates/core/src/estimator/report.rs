@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{BayesReport, MixtureReport, Plan, Scaled, Solver};
+use super::{BayesReport, MixtureReport, Plan, RobustReport, Scaled, Solver};
 use crate::algorithm::{Journey, RedundantFeatures, Stop};
 use crate::assess::Assessment;
 use crate::data::{counted_rows, counted_weight};
@@ -101,6 +101,8 @@ pub enum Details {
     Bayes(BayesReport),
     /// Of mixtures.
     Mixture(Box<MixtureReport>),
+    /// Of robust PPCA.
+    Robust(RobustReport),
 }
 
 /// What a fit of factors adds to a report.
@@ -281,6 +283,14 @@ impl Report {
     pub fn mixture(&self) -> Option<&MixtureReport> {
         match &self.details {
             Some(Details::Mixture(report)) => Some(report),
+            _ => None,
+        }
+    }
+
+    /// What robust PPCA adds; `None` for other models.
+    pub fn robust(&self) -> Option<&RobustReport> {
+        match &self.details {
+            Some(Details::Robust(report)) => Some(report),
             _ => None,
         }
     }

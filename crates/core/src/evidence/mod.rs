@@ -11,6 +11,7 @@ mod pairwise;
 mod range;
 mod residual;
 mod sketch;
+mod student;
 mod weighted;
 
 pub use census::Census;
@@ -25,6 +26,8 @@ pub use pairwise::{AvailableCases, Found, Pairwise};
 pub(crate) use range::Range;
 pub(crate) use residual::measure;
 pub use sketch::Sketch;
+pub use student::StudentEvidence;
+pub(crate) use student::{Found as StudentFound, StudentSums, row_weights};
 pub use weighted::{RowWeights, WeightedParts, WeightedRows};
 
 use crate::data::Chunk;

@@ -19,9 +19,11 @@
 //!   need another factor, `linalg::LatentFactor`, one pattern at a time.
 
 mod parameters;
+mod student;
 
 pub(crate) use parameters::FeatureScale;
 pub use parameters::LatentParameters;
+pub(crate) use student::Student;
 
 use std::f64::consts::TAU;
 

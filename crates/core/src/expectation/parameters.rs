@@ -98,6 +98,11 @@ impl LatentParameters {
         self
     }
 
+    /// The same with noise that is so many times as large.
+    pub(crate) fn with_noise_times(self, factor: f64) -> Self {
+        Self { noise: self.noise * factor, ..self }
+    }
+
     /// Whether features differ so much in scale that the large ones would drown the small in sums over both.
     pub(crate) fn graded(&self) -> bool {
         !comparable(&self.squared_scales())

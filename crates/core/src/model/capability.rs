@@ -308,6 +308,15 @@ pub trait Density: Sync {
     /// As [`log_density`](Self::log_density).
     fn outliers(&self, rows: &dyn RowSource) -> Result<Outliers>;
 
+    /// How much each row counts in a fit of this model; `None` where all count alike.
+    ///
+    /// # Errors
+    /// As [`log_density`](Self::log_density).
+    fn row_weights(&self, rows: &dyn RowSource) -> Result<Option<Vec<f64>>> {
+        let _ = rows;
+        Ok(None)
+    }
+
     /// T² and SPE of each row, which exist without noise too.
     ///
     /// # Errors
@@ -465,13 +474,7 @@ impl<M: Gaussian> Density for M {
     }
 
     fn is_proper(&self) -> Result<bool> {
-        let model = self.gaussian();
-        // Asks about the mean, which every model has.
-        match model.log_density(crate::data::Rows::from_slice(model.mean(), model.n_features())?) {
-            Ok(_) => Ok(true),
-            Err(Error::NoDensity { .. }) => Ok(false),
-            Err(error) => Err(error),
-        }
+        is_proper(self.gaussian())
     }
 
     fn sample_rows(&self, rows: Range<usize>, seed: u64) -> Mat<f64> {
@@ -514,6 +517,15 @@ impl<M: Gaussian> Fill for M {
 
     fn predict(&self, rows: &Observed<'_>, cells: &[(usize, usize)]) -> Result<Predicted> {
         self.gaussian().predict(rows, cells)
+    }
+}
+
+/// Whether rows have a density: asks about the mean, which every model has.
+pub(super) fn is_proper(model: &LinearGaussian) -> Result<bool> {
+    match model.log_density(crate::data::Rows::from_slice(model.mean(), model.n_features())?) {
+        Ok(_) => Ok(true),
+        Err(Error::NoDensity { .. }) => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

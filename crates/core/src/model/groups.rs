@@ -109,6 +109,26 @@ impl<'a> Group<'a> {
         }
     }
 
+    /// Log density at the mean of the cells that each row has, −½(k ln 2π + ln |C|), or the error that there
+    /// is none.
+    pub(super) fn peak_log_density(&self) -> Result<Vec<f64>> {
+        match self {
+            Self::OnePattern(rows) => {
+                let (cells, log_det) = (rows.model.n_features(), rows.model.log_det()?);
+                Ok(vec![normal_log_density(cells, log_det, 0.0); rows.rows.len()])
+            }
+            Self::ManyPatterns(rows) => Ok(rows.log_density_at(&vec![0.0; rows.rows.len()])),
+        }
+    }
+
+    /// [`mahalanobis`](Self::mahalanobis), each row by itself where a group's order of additions depends on how
+    /// many rows it has.
+    pub(super) fn mahalanobis_row_by_row(&self) -> Result<Vec<f64>> {
+        let Self::OnePattern(rows) = self else { return self.mahalanobis() };
+        rows.model.log_det()?;
+        Ok((0..rows.rows.len()).flat_map(|i| rows.model.mahalanobis(rows.e.subrows(i, 1))).collect())
+    }
+
     /// Least-squares coordinates (q × rows); the group must have been made for them.
     pub(super) fn least_squares(&self) -> Result<Mat<f64>> {
         match self {

@@ -13,8 +13,10 @@ use super::groups::Group;
 use super::inference::{Inference, LISTED_ROWS, ListedRow, Purpose};
 use super::posterior::{Covariances, posterior_of};
 use super::questions::{latent_of, room_for, stack};
+use super::sample::stretch;
 use crate::data::{Chunk, Observed, Real, RowSource, Rows, map_chunks, with_view};
 use crate::error::{Error, Result};
+use crate::expectation::Student;
 use crate::linalg::{Mat, MatRef, product};
 use crate::memory;
 
@@ -124,6 +126,18 @@ impl LinearGaussian {
         draws: Range<usize>,
         seed: u64,
     ) -> Result<Vec<Mat<f64>>> {
+        self.draw_missing_student(rows, draws, seed, Student::NORMAL)
+    }
+
+    /// The same of the t distribution: u is drawn given the observed cells, and divides the variances of the
+    /// missing ones.
+    pub(super) fn draw_missing_student<'a>(
+        &self,
+        rows: impl Into<Rows<'a>>,
+        draws: Range<usize>,
+        seed: u64,
+        student: Student,
+    ) -> Result<Vec<Mat<f64>>> {
         let (rows, inference, p) =
             (rows.into(), Inference::new(self, Purpose::PosteriorRowByRow), self.n_features());
         room_for("the table of draws", rows.source(), draws.len().saturating_mul(p))?;
@@ -135,7 +149,7 @@ impl LinearGaussian {
                     return Ok(());
                 }
                 let of = |row, d| generator(seed, chunk.first_row() + row, draws.start + d);
-                self.fill_draws(&mut all, &g, of)
+                self.fill_draws(&mut all, &g, student, of)
             })?;
             Ok(all)
         })?;
@@ -151,6 +165,16 @@ impl LinearGaussian {
     /// # Errors
     /// When a row or feature does not exist or the rows have another number of features.
     pub fn predict(&self, rows: &Observed<'_>, cells: &[(usize, usize)]) -> Result<Predicted> {
+        self.predict_student(rows, cells, Student::NORMAL)
+    }
+
+    /// The same of the t distribution.
+    pub(super) fn predict_student(
+        &self,
+        rows: &Observed<'_>,
+        cells: &[(usize, usize)],
+        student: Student,
+    ) -> Result<Predicted> {
         if rows.n_features() != self.n_features() {
             return Err(Error::FeatureCount { expected: self.n_features(), found: rows.n_features() });
         }
@@ -163,7 +187,7 @@ impl LinearGaussian {
         let inference = Inference::new(self, Purpose::PosteriorRowByRow);
         let parts: Vec<Result<Vec<(usize, f64, f64)>>> = of_rows
             .par_chunks(LISTED_ROWS)
-            .map(|some| self.predict_rows(&inference, rows, cells, some))
+            .map(|some| self.predict_rows((&inference, student), rows, cells, some))
             .collect();
         let mut out = Predicted { mean: vec![0.0; cells.len()], std: vec![0.0; cells.len()] };
         for part in parts {
@@ -175,7 +199,7 @@ impl LinearGaussian {
     /// Index, mean and deviation of the cells that are asked for, one list for each row.
     fn predict_rows(
         &self,
-        inference: &Inference<'_>,
+        (inference, student): (&Inference<'_>, Student),
         rows: &Observed<'_>,
         cells: &[(usize, usize)],
         of_rows: &[&[usize]],
@@ -188,6 +212,7 @@ impl LinearGaussian {
             (0..of_rows.len()).map(|place| ListedRow { at: row(place), row: place }).collect();
         inference.for_each_listed_group(all, &listed, &mut |g: Group<'_>| {
             let (z, (covariances, pattern)) = (g.latent(), g.covariances());
+            let stretch = stretches(&g, student)?;
             for (i, place) in g.rows().iter().enumerate() {
                 let (columns, values) = all.row(row(*place));
                 for &cell in of_rows[*place] {
@@ -198,7 +223,11 @@ impl LinearGaussian {
                         Err(_) => {
                             let covariance = covariances.col_as_slice(pattern[i]);
                             let feature = self.feature(j);
-                            (cell, feature.mean(z.col_as_slice(i)), feature.deviation(covariance))
+                            (
+                                cell,
+                                feature.mean(z.col_as_slice(i)),
+                                feature.deviation(covariance) * stretch[i],
+                            )
                         }
                     });
                 }
@@ -240,21 +269,25 @@ impl LinearGaussian {
         &self,
         all: &mut [Mat<f64>],
         group: &Group<'_>,
+        student: Student,
         generator: impl Fn(usize, usize) -> ChaCha8Rng,
     ) -> Result<()> {
         let Some(first) = all.first() else { return Ok(()) };
         let missing: Vec<Vec<usize>> = group.rows().iter().map(|row| missing_features(first, *row)).collect();
+        let given = given_cells(group, student)?;
         for (draw, cells) in all.iter_mut().enumerate() {
             let mut generators: Vec<ChaCha8Rng> =
                 group.rows().iter().map(|row| generator(*row, draw)).collect();
             let mut normals = Mat::zeros(self.n_latent(), generators.len());
+            let mut stretched = vec![1.0; generators.len()];
             for (i, rng) in generators.iter_mut().enumerate() {
-                normals.col_as_slice_mut(i).iter_mut().for_each(|u| *u = normal(rng));
+                stretched[i] = given[i].map_or(1.0, |(shape, rate)| stretch(shape, rate, rng));
+                normals.col_as_slice_mut(i).iter_mut().for_each(|u| *u = normal(rng) * stretched[i]);
             }
             let z = group.draw(&normals)?;
             for (i, rng) in generators.iter_mut().enumerate() {
                 for &j in &missing[i] {
-                    let noise = self.noise().of(j).sqrt() * normal(rng);
+                    let noise = self.noise().of(j).sqrt() * normal(rng) * stretched[i];
                     cells[(group.rows()[i], j)] = self.feature(j).mean(z.col_as_slice(i)) + noise;
                 }
             }
@@ -266,6 +299,24 @@ impl LinearGaussian {
         let w = self.loadings().row(j).iter().copied().collect();
         Feature { mean: self.mean()[j], w, noise: self.noise().of(j) }
     }
+}
+
+/// √((ν + δ)/(ν + k − 2)) of each row: by how much deviations of its missing cells exceed those of the normal.
+fn stretches(group: &Group<'_>, student: Student) -> Result<Vec<f64>> {
+    if student == Student::NORMAL {
+        return Ok(vec![1.0; group.rows().len()]); // there may be no density to ask for
+    }
+    let rows = group.mahalanobis()?.into_iter().zip(group.observed());
+    Ok(rows.map(|(distance, cells)| student.spread(cells, distance).sqrt()).collect())
+}
+
+/// ν + k and ν + δ of each row: twice the shape and the rate of u given its cells; none for the normal.
+fn given_cells(group: &Group<'_>, student: Student) -> Result<Vec<Option<(f64, f64)>>> {
+    if student == Student::NORMAL {
+        return Ok(vec![None; group.rows().len()]);
+    }
+    let (nu, rows) = (student.dof(), group.mahalanobis_row_by_row()?.into_iter().zip(group.observed()));
+    Ok(rows.map(|(distance, cells)| Some((nu + cells as f64, nu + distance))).collect())
 }
 
 /// What a model says of one feature.

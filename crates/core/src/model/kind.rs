@@ -5,6 +5,7 @@ pub use super::mixture::KIND as MIXTURE;
 pub use super::ppca::KIND as PPCA;
 pub use super::predictive::KIND as BPCA;
 pub use super::principal_components::KIND as PCA;
+pub use super::robust::KIND as ROBUST;
 
 use super::arrays::StoredArrays;
 use super::{AnyModel, Capability};
@@ -28,7 +29,7 @@ pub struct Kind {
 }
 
 /// Every kind, in the order in which they are listed.
-pub static KINDS: &[&Kind] = &[&PPCA, &PCA, &FA, &BPCA, &MIXTURE];
+pub static KINDS: &[&Kind] = &[&PPCA, &PCA, &FA, &BPCA, &MIXTURE, &ROBUST];
 
 impl Kind {
     /// The kind of this name.

@@ -102,9 +102,14 @@ impl<'a> ManyPatterns<'a> {
         self.step.mahalanobis(&self.step.squared_residuals())
     }
 
-    /// Log density of each row: that of e, and −½ log |D| over the observed cells.
+    /// Log density of each row.
     pub(super) fn log_density(&self) -> Vec<f64> {
-        let mut densities = self.step.log_densities(&self.mahalanobis());
+        self.log_density_at(&self.mahalanobis())
+    }
+
+    /// The same at other distances: that of e, and −½ log |D| over the observed cells.
+    pub(super) fn log_density_at(&self, distances: &[f64]) -> Vec<f64> {
+        let mut densities = self.step.log_densities(distances);
         if let Some(log_d) = &self.features.log_d {
             let of_pattern = self.step.rows().sums(log_d);
             densities.iter_mut().zip(self.pattern()).for_each(|(l, k)| *l -= 0.5 * of_pattern[*k]);

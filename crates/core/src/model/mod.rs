@@ -16,6 +16,7 @@ mod ppca;
 mod predictive;
 mod principal_components;
 mod questions;
+mod robust;
 mod sample;
 
 pub use arrays::{Array, Arrays, StoredArrays};
@@ -32,3 +33,4 @@ pub use posterior::{LatentCovariance, Posterior};
 pub use predictive::{Predictive, Uncertainty};
 pub use principal_components::PrincipalComponents;
 pub use questions::{Outliers, Reconstruction};
+pub use robust::LinearStudent;

@@ -177,7 +177,7 @@ impl LinearGaussian {
     }
 
     /// One number per row.
-    fn per_row<'a>(
+    pub(super) fn per_row<'a>(
         &self,
         rows: impl Into<Rows<'a>>,
         f: impl Fn(&Group<'_>) -> Result<Vec<f64>> + Sync,
@@ -195,7 +195,7 @@ impl LinearGaussian {
     }
 
     /// `width` numbers per row, of groups made for least squares; `f` gives them as columns (width × rows).
-    fn per_row_columns<'a>(
+    pub(super) fn per_row_columns<'a>(
         &self,
         rows: impl Into<Rows<'a>>,
         width: usize,
@@ -252,7 +252,7 @@ pub(super) fn stack<'a>(width: usize, parts: impl Iterator<Item = MatRef<'a, f64
     out
 }
 
-fn column(m: &Mat<f64>, j: usize) -> Vec<f64> {
+pub(super) fn column(m: &Mat<f64>, j: usize) -> Vec<f64> {
     m.col_as_slice(j).to_vec()
 }
 

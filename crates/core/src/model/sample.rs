@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use rand_distr::{Distribution, StandardNormal};
+use rand_distr::{Distribution, Gamma, StandardNormal};
 use rayon::prelude::*;
 
 use super::LinearGaussian;
@@ -16,6 +16,8 @@ use crate::memory;
 
 /// Rows drawn from one stream of the generator.
 const SAMPLE_BLOCK: usize = 256;
+/// Degrees of freedom of the t distribution that is normal.
+pub(super) const NORMAL: f64 = f64::INFINITY;
 
 impl LinearGaussian {
     /// Draws `n` rows (n × p): x = μ + W z + ε. The same seed gives the same rows on every machine.
@@ -25,7 +27,12 @@ impl LinearGaussian {
 
     /// Rows `range` of the endless sample that belongs to a seed, so that a long one can be drawn in parts.
     pub fn sample_rows(&self, range: Range<usize>, seed: u64) -> Mat<f64> {
-        let parts: Vec<Mat<f64>> = blocks(&range).map(|b| self.sample_part(&range, seed, b)).collect();
+        self.sample_student_rows(range, seed, NORMAL)
+    }
+
+    /// The same of the t distribution with so many degrees of freedom: x = μ + (W z + ε)/√u.
+    pub(super) fn sample_student_rows(&self, range: Range<usize>, seed: u64, dof: f64) -> Mat<f64> {
+        let parts: Vec<Mat<f64>> = blocks(&range).map(|b| self.sample_part(&range, seed, dof, b)).collect();
         stack(self.n_features(), parts.iter().map(Mat::as_ref))
     }
 
@@ -35,28 +42,43 @@ impl LinearGaussian {
     /// # Errors
     /// [`Error::Memory`](crate::Error::Memory) and [`Error::Interrupted`](crate::Error::Interrupted).
     pub fn sample_with(&self, n: usize, seed: u64, control: &Control<'_>) -> Result<Mat<f64>> {
+        self.sample_student_with(n, seed, NORMAL, control)
+    }
+
+    /// The same of the t distribution with so many degrees of freedom.
+    pub(super) fn sample_student_with(
+        &self,
+        n: usize,
+        seed: u64,
+        dof: f64,
+        control: &Control<'_>,
+    ) -> Result<Mat<f64>> {
         memory::check("the sample", &[2, n, self.n_features()])?;
-        let watched = |b| control.check().map(|()| self.sample_part(&(0..n), seed, b));
+        let watched = |b| control.check().map(|()| self.sample_part(&(0..n), seed, dof, b));
         let parts = blocks(&(0..n)).map(watched).collect::<Result<Vec<_>>>()?;
         Ok(stack(self.n_features(), parts.iter().map(Mat::as_ref)))
     }
 
     /// The rows of a block that are in the range.
-    fn sample_part(&self, range: &Range<usize>, seed: u64, block: usize) -> Mat<f64> {
+    fn sample_part(&self, range: &Range<usize>, seed: u64, dof: f64, block: usize) -> Mat<f64> {
         let first = range.start.max(block * SAMPLE_BLOCK) - block * SAMPLE_BLOCK;
         let end = range.end.min((block + 1) * SAMPLE_BLOCK) - block * SAMPLE_BLOCK;
-        self.sample_block(seed, block).subrows(first, end - first).to_owned()
+        self.sample_block(seed, dof, block).subrows(first, end - first).to_owned()
     }
 
     /// Each block of rows has a stream of the generator to itself.
-    fn sample_block(&self, seed: u64, block: usize) -> Mat<f64> {
+    fn sample_block(&self, seed: u64, dof: f64, block: usize) -> Mat<f64> {
         let (p, q) = (self.n_features(), self.n_latent());
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(block as u64);
         let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
-        let z = Mat::from_fn(SAMPLE_BLOCK, q, |_, _| normal());
-        let mut x =
-            Mat::from_fn(SAMPLE_BLOCK, p, |_, j| self.mean()[j] + self.noise().of(j).sqrt() * normal());
+        let mut z = Mat::from_fn(SAMPLE_BLOCK, q, |_, _| normal());
+        let mut x = Mat::from_fn(SAMPLE_BLOCK, p, |_, j| self.noise().of(j).sqrt() * normal());
+        let stretch: Vec<f64> = (0..SAMPLE_BLOCK).map(|_| stretch(dof, dof, &mut rng)).collect();
+        for column in z.col_iter_mut().chain(x.col_iter_mut()) {
+            column.iter_mut().zip(&stretch).for_each(|(x, s)| *x *= s);
+        }
+        (0..p).for_each(|j| x.col_as_slice_mut(j).iter_mut().for_each(|x| *x += self.mean()[j]));
         // Plain loops: a product's order of additions depends on the processor.
         for j in 0..p {
             for k in 0..q {
@@ -66,6 +88,15 @@ impl LinearGaussian {
         }
         x
     }
+}
+
+/// 1/√u for a draw of u ~ Γ(shape/2, rate/2); 1 for the normal distribution, without a draw.
+pub(super) fn stretch(shape: f64, rate: f64, rng: &mut ChaCha8Rng) -> f64 {
+    if shape.is_infinite() {
+        return 1.0;
+    }
+    let scale = if rate.is_finite() { 2.0 / rate } else { 0.0 };
+    Gamma::new(0.5 * shape, scale).map_or(f64::INFINITY, |gamma| gamma.sample(rng).sqrt().recip())
 }
 
 /// The blocks that rows of a range are in.

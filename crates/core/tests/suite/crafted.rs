@@ -305,7 +305,8 @@ fn crafted(file: &[u8], seed: u64) -> Vec<u8> {
     for _ in 0..=rng.below(3) {
         match rng.below(8) {
             0 => {
-                let kinds = ["ppca", "pca", "fa", "bpca", "moments", "sketch", "latent", "other", ""];
+                let kinds =
+                    ["ppca", "pca", "fa", "bpca", "robust", "moments", "sketch", "latent", "other", ""];
                 draft.header["kind"] = json!(kinds[rng.below(kinds.len())]);
             }
             1 => change_value(&mut draft.header["details"], &mut rng, false),

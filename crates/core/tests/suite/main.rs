@@ -34,6 +34,8 @@ mod online;
 mod persist;
 mod ppca_errors;
 mod redundant;
+mod robust;
+mod robust_questions;
 mod rotate;
 mod scales;
 mod select;

@@ -5,6 +5,7 @@ mod axes;
 mod bayes;
 mod factors;
 mod mixtures;
+mod robust;
 
 use std::sync::Arc;
 
@@ -26,12 +27,13 @@ static BUILDERS: &[(&str, Builder)] = &[
     ("bpca", bayes::bpca),
     ("fa", factors::fa),
     ("mixture", mixtures::mixture),
+    ("robust", robust::robust),
 ];
 
 /// Arrays that only one kind has: nothing when the model is of another.
 type Tables = for<'py> fn(Python<'py>, &Model) -> PyResult<Option<Bound<'py, PyDict>>>;
 
-static TABLES: &[Tables] = &[factors::tables, bayes::tables, mixtures::tables];
+static TABLES: &[Tables] = &[factors::tables, bayes::tables, mixtures::tables, robust::tables];
 
 /// Standard errors of the parameters.
 type Errors = for<'py> fn(Python<'py>, &Model, crate::door::Manner) -> PyResult<Option<Bound<'py, PyAny>>>;
@@ -81,6 +83,7 @@ pub(crate) use axes::intervals;
 pub(crate) use bayes::given as given_bayes;
 pub(crate) use factors::{given as given_factors, most_factors, scores};
 pub(crate) use mixtures::{component, given as given_mixture, posterior as mixture_posterior};
+pub(crate) use robust::given as given_robust;
 
 /// Keywords of a Python call, each taken once.
 pub(crate) struct Keywords<'py>(Option<Bound<'py, PyDict>>);

@@ -15,10 +15,11 @@ use serde::{Deserialize, Serialize};
 
 use super::Accumulator;
 use super::moments::check_features;
+use super::student::StudentSums;
 use crate::blocks::{BLOCK_ROWS, IncompleteRows, ListedRows, for_each_masked_of};
 use crate::data::{Cells, Chunk, ObservedRows, Real, with_view};
 use crate::error::{Error, Result};
-use crate::expectation::{Expectation, FeatureScale, LatentParameters};
+use crate::expectation::{Expectation, FeatureScale, LatentParameters, Student};
 use crate::linalg::{Mat, MatRef, packed, packed_len};
 
 /// Most rows of a block, however many latent variables there are.
@@ -41,12 +42,15 @@ pub struct Latent {
     pub(crate) squares: Vec<f64>,
     /// The sums that are not about single features.
     pub(crate) totals: Totals,
+    /// Where rows have a t distribution: each then counts with its weight u, but for the covariance of z,
+    /// because E[u (z − z̄)(z − z̄)ᵀ] does not depend on u.
+    pub(crate) student: Option<StudentSums>,
 }
 
 /// Sums over all rows that have a cell; vectors are packed so that they merge like numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Totals {
-    /// Σ w.
+    /// Σ w; Σ w u of a t distribution.
     pub(crate) weight: f64,
     /// Σ w · observed cells.
     pub(crate) cells: f64,
@@ -73,7 +77,12 @@ impl Latent {
             second: vec![0.0; packed_len(q + 1)],
         };
         let (second, cross) = (Mat::zeros(packed_len(q + 1), p), Mat::zeros(q + 1, p));
-        Self { parameters, second, cross, squares: vec![0.0; p], totals }
+        Self { parameters, second, cross, squares: vec![0.0; p], totals, student: None }
+    }
+
+    /// Of no rows, which have a t distribution of so many degrees of freedom.
+    pub(crate) fn empty_student(parameters: Arc<LatentParameters>, student: Student) -> Self {
+        Self { student: Some(StudentSums::empty(student)), ..Self::empty(parameters) }
     }
 
     /// From given sums.
@@ -95,7 +104,7 @@ impl Latent {
         let numbers = numbers.iter().chain(&totals.second).chain(&squares);
         let possible = numbers.into_iter().all(|x| x.is_finite()) && totals.weight >= 0.0;
         if fits && possible && finite(&second) && finite(&cross) {
-            return Ok(Self { parameters, second, cross, squares, totals });
+            return Ok(Self { parameters, second, cross, squares, totals, student: None });
         }
         Err(Error::Format("latent evidence that no rows can have".into()))
     }
@@ -107,6 +116,9 @@ impl Latent {
 
     /// Log-likelihood of the observed cells under the parameters.
     pub fn log_likelihood(&self) -> f64 {
+        if let Some(sums) = &self.student {
+            return sums.log_likelihood(&self.parameters);
+        }
         let volume = |(j, cells): (usize, f64)| cells * self.parameters.scale().of(j).ln();
         let cells = self.weights_of_features();
         self.totals.log_likelihood - cells.into_iter().enumerate().map(volume).sum::<f64>()
@@ -150,7 +162,12 @@ impl Latent {
     /// Adds the expectation step of some rows, with weights.
     fn add<R: IncompleteRows>(&mut self, step: &Expectation<'_, R>, weights: &[f64]) {
         let (rows, z, covariances) = (step.rows(), step.mean(), step.covariances());
-        let of_patterns = self.totals.add(step, &covariances, weights);
+        let squares = step.squared_residuals();
+        let distances = step.mahalanobis(&squares);
+        let counted = self.student.as_mut().map(|sums| sums.add(step, &distances, weights));
+        let of_patterns =
+            self.totals.add(step, (&squares, &distances), &covariances, (weights, counted.as_deref()));
+        let weights = counted.as_deref().unwrap_or(weights);
         // w (z, 1) of each row (rows × q + 1), and Σ w E[(z, 1)(z, 1)ᵀ] of each pattern (patterns × packed)
         let first = weighted(z, weights);
         let second = second_moments(z, rows.pattern(), &first, &covariances, &of_patterns);
@@ -170,27 +187,29 @@ fn weights_of(weights: Option<&[f64]>, rows: &[usize]) -> Vec<f64> {
 }
 
 impl Totals {
-    /// Adds what is not about single features, and gives the weight of each pattern.
+    /// Adds what is not about single features, and gives the weight of each pattern. Where a t distribution
+    /// decides how much rows count, `counted` are their weights times that.
     fn add<R: IncompleteRows>(
         &mut self,
         step: &Expectation<'_, R>,
+        (squares, distances): (&[f64], &[f64]),
         covariances: &Mat<f64>,
-        weights: &[f64],
+        (weights, counted): (&[f64], Option<&[f64]>),
     ) -> Vec<f64> {
-        let (rows, q, squares) = (step.rows(), step.n_latent(), step.squared_residuals());
-        let log_densities = step.log_densities(&step.mahalanobis(&squares));
+        let (rows, q) = (step.rows(), step.n_latent());
+        let log_densities = step.log_densities(distances);
         let mut of_patterns = vec![0.0; rows.observed().len()];
         for (at, (w, pattern)) in weights.iter().zip(rows.pattern()).enumerate() {
             self.log_likelihood += w * log_densities[at];
-            self.squares += w * squares[at];
+            self.squares += counted.map_or(*w, |counted| counted[at]) * squares[at];
             self.cells += w * rows.observed()[*pattern] as f64;
             of_patterns[*pattern] += w;
         }
         for (k, w) in of_patterns.iter().enumerate() {
             let trace: f64 = (0..q).map(|i| covariances[(k, packed(i, i))]).sum();
             self.determined += w * (q as f64 - trace);
-            self.weight += w;
         }
+        counted.unwrap_or(&of_patterns).iter().for_each(|w| self.weight += w);
         of_patterns
     }
 }
@@ -245,7 +264,7 @@ impl Accumulator for Latent {
             Cells::Observed(rows) => self.add_observed(*rows, chunk.weights()),
             dense => with_view!(dense, view => self.add_dense(view, chunk.weights()))?,
         }
-        if self.totals.log_likelihood.is_finite() {
+        if self.log_likelihood().is_finite() {
             return Ok(());
         }
         Err(chunk.explain_infinite().unwrap_or(Error::Scale))
@@ -259,6 +278,9 @@ impl Accumulator for Latent {
         self.second += &other.second;
         self.cross += &other.cross;
         self.squares.iter_mut().zip(&other.squares).for_each(|(a, b)| *a += b);
+        if let (Some(a), Some(b)) = (&mut self.student, &other.student) {
+            a.merge(b)?;
+        }
         let (a, b) = (&mut self.totals, &other.totals);
         a.weight += b.weight;
         a.cells += b.cells;
