@@ -15,6 +15,8 @@ ESTIMATORS = [
     covary.BayesianPCA(2, method="ard"),
     covary.RobustPPCA(1),
     covary.RobustPPCA(1, nu=4),
+    covary.MixturePPCA(),
+    covary.MixturePPCA(2, 1),
     covary.FactorAnalysis(),
     covary.FactorAnalysis(2),
     covary.FactorAnalysis(1, rotation="varimax"),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use covary::data::Rows;
 use covary::linalg::Mat;
 use covary::model::{
-    AnyModel, Array, Arrays, Capability, Factors, KINDS, Kind, LinearGaussian, LinearStudent, Model, Noise,
-    Predictive, PrincipalComponents, Uncertainty,
+    AnyModel, Array, Arrays, Capability, Factors, KINDS, Kind, LinearGaussian, LinearStudent, Mixture, Model,
+    Noise, Predictive, PrincipalComponents, Uncertainty,
 };
 use covary::persist::SavedModel;
 use covary::{Error, Result};
@@ -25,8 +25,15 @@ fn models() -> Vec<AnyModel> {
         Arc::new(PrincipalComponents::new(vec![1.0, 2.0, 3.0], u, vec![2.0], 0.5).unwrap()),
         Arc::new(Factors::new(random_model(3, 2, true, &mut rng)).with_turn(turn).unwrap()),
         Arc::new(Predictive::new(vec![0.1; 3], column, 0.5, vec![0.6], Some(known)).unwrap()),
+        Arc::new(mixture(&mut rng)),
         Arc::new(LinearStudent::new(random_model(3, 1, false, &mut rng), 4.5).unwrap()),
     ]
+}
+
+/// Two components with one latent variable and none.
+fn mixture(rng: &mut Rng) -> Mixture {
+    Mixture::new(vec![0.7, 0.3], vec![random_model(3, 1, false, rng), random_model(3, 0, false, rng)])
+        .unwrap()
 }
 
 #[test]
@@ -96,20 +103,23 @@ fn what_a_model_cannot_do_is_one_sentence_that_names_who_can() {
     };
     assert_eq!(
         told(model.encoder().map(|_| ()).unwrap_err()),
-        "a mute model does not have latent coordinates; ppca, pca, fa, bpca and robust have"
+        "a mute model does not have latent coordinates; ppca, pca, fa, bpca, mixture and robust have"
     );
     assert_eq!(
         told(model.latent_posterior().map(|_| ()).unwrap_err()),
-        "a mute model does not have a posterior distribution of its latent coordinates; ppca, fa, bpca and robust have"
+        "a mute model does not have a posterior distribution of its latent coordinates; ppca, fa, bpca, \
+         mixture and robust have"
     );
-    for error in [
-        model.decoder().map(|_| ()).unwrap_err(),
-        model.density().map(|_| ()).unwrap_err(),
-        model.imputer().map(|_| ()).unwrap_err(),
-        model.with_loadings().map(|_| ()).unwrap_err(),
-    ] {
+    for error in [model.decoder().map(|_| ()).unwrap_err(), model.with_loadings().map(|_| ()).unwrap_err()] {
         assert!(told(error).contains("ppca, pca, fa, bpca and robust have"));
     }
+    for error in [model.density().map(|_| ()).unwrap_err(), model.imputer().map(|_| ()).unwrap_err()] {
+        assert!(told(error).contains("ppca, pca, fa, bpca, mixture and robust have"));
+    }
+    assert_eq!(
+        told(model.memberships().map(|_| ()).unwrap_err()),
+        "a mute model does not have probabilities of groups; mixture has"
+    );
     // A file of a model without loadings holds no eigenvalues.
     let bytes = SavedModel::of_numbers(model, None).unwrap().to_bytes().unwrap();
     assert!(!String::from_utf8_lossy(&bytes).contains("eigenvalues"));

@@ -135,6 +135,8 @@ fn model_files() -> Vec<Vec<u8>> {
             None,
         ),
         SavedModel::new(Ppca::new(0).fit(&x).unwrap(), None),
+        SavedModel::new(MixturePpca::new(2, 1).fit(&x).unwrap(), None),
+        SavedModel::new(MixturePpca::new(2, 1).diagonal(true).fit(&incomplete).unwrap(), Some(names(6))),
     ];
     saved.into_iter().map(|saved| saved.unwrap().to_bytes().unwrap()).collect()
 }
@@ -305,8 +307,10 @@ fn crafted(file: &[u8], seed: u64) -> Vec<u8> {
     for _ in 0..=rng.below(3) {
         match rng.below(8) {
             0 => {
-                let kinds =
-                    ["ppca", "pca", "fa", "bpca", "robust", "moments", "sketch", "latent", "other", ""];
+                let kinds = [
+                    "ppca", "pca", "fa", "bpca", "robust", "mixture", "moments", "sketch", "latent", "other",
+                    "",
+                ];
                 draft.header["kind"] = json!(kinds[rng.below(kinds.len())]);
             }
             1 => change_value(&mut draft.header["details"], &mut rng, false),
@@ -329,8 +333,9 @@ fn ask_model(saved: &SavedModel) {
         (saved.features.len(), saved.report.features, saved.report.components),
         (p, p, saved.model.n_latent())
     );
-    let shares = saved.explained_ratio();
-    assert!(shares.len() == saved.model.n_latent() && shares.iter().all(|v| v.is_finite()), "{shares:?}");
+    let (shares, spectral) = (saved.explained_ratio(), saved.model.as_loadings().is_some());
+    let expected = if spectral { saved.model.n_latent() } else { saved.eigenvalues.len() };
+    assert!(shares.len() == expected && shares.iter().all(|v| v.is_finite()), "{shares:?}");
     assert!(saved.singular_values().iter().all(|v| !v.is_nan()));
     let whole: Vec<f64> = (0..3 * p).map(|k| (k as f64).sin()).collect();
     let holes: Vec<f64> =
@@ -338,9 +343,11 @@ fn ask_model(saved: &SavedModel) {
     for cells in [&whole, &holes] {
         ask_about_rows(&*saved.model, &|| Rows::from_slice(cells, p).unwrap());
     }
-    let factors = saved.model.with_loadings().unwrap().factors();
-    ask_gaussian(factors.gaussian());
-    ask_estimate(saved, factors.gaussian());
+    if let Some(loadings) = saved.model.as_loadings() {
+        let factors = loadings.factors();
+        ask_gaussian(factors.gaussian());
+        ask_estimate(saved, factors.gaussian());
+    }
     ask_kind(saved);
     let again = SavedModel::from_bytes(&saved.to_bytes().unwrap()).unwrap();
     assert_eq!(again.to_bytes().unwrap(), saved.to_bytes().unwrap());

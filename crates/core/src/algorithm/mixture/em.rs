@@ -111,8 +111,8 @@ impl<'a, E: ComponentEvidence> MixtureEm<'a, E> {
     }
 
     /// Chooses the point of the next pass: a combination of past steps near the end, else the plain step.
-    fn set_out(&mut self, plain: Mixture, weight: f64, left: f64) -> Result<()> {
-        let plain = aligned(&plain, &self.current)?;
+    fn set_out(&mut self, plain: &Mixture, weight: f64, left: f64) -> Result<()> {
+        let plain = aligned(plain, &self.current)?;
         let bold = match left < NEAR && plain.n_components() > 1 {
             true => {
                 let (point, image) = (vector(&self.current), vector(&plain));
@@ -171,7 +171,8 @@ impl<E: ComponentEvidence> RowIteration for MixtureEm<'_, E> {
         let left = self.gains.left_after(gain, objective) / evidence.weight;
         let starved = self.starved(&evidence);
         if starved.is_none() {
-            self.set_out(self.plain_step(&evidence)?, evidence.weight, left)?;
+            let plain = self.plain_step(&evidence)?;
+            self.set_out(&plain, evidence.weight, left)?;
         }
         let before = before.map_or(f64::INFINITY, |(_, left)| left);
         self.best = Some(Best { mixture: point, objective, left: [left, before], evidence, starved });

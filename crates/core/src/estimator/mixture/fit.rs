@@ -132,7 +132,7 @@ impl MixturePpca {
         }
         let looked = if some.is_none() { found.passes } else { 0 };
         let passes = all.passes() + pooled.report.passes + looked;
-        Ok(self.finished(found_all, Journey { passes, ..journey }, &pooled, (table, dropped), started))
+        Ok(self.finished(&found_all, Journey { passes, ..journey }, &pooled, (table, dropped), started))
     }
 
     /// The best of the numbers of latent variables by BIC, looked at on `rows`; where there are several, each
@@ -224,7 +224,7 @@ impl MixturePpca {
 
     fn finished<E: ComponentEvidence>(
         &self,
-        found: MixtureOptimum<E>,
+        found: &MixtureOptimum<E>,
         journey: Journey,
         pooled: &Pooled,
         grown: (Vec<NumberOfGroups>, usize),
@@ -233,7 +233,7 @@ impl MixturePpca {
         let Pooled { report, .. } = pooled;
         let prior = self.prior.map(|rows| CollapsePrior { rows, variances: Vec::new() });
         let details =
-            MixtureReport::new(&found, self.noise.shared, prior.as_ref(), report.counted_weight(), grown);
+            MixtureReport::new(found, self.noise.shared, prior.as_ref(), report.counted_weight(), grown);
         let model = found.mixture.sorted();
         let reason = match report.holes.is_some() {
             true => "the data have missing values: a step of EM for each component in each pass",

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm::mixture::{CollapsePrior, MixtureOptimum};
-use crate::model::{Mixture, Noise};
+use crate::model::{LinearGaussian, Mixture, Noise};
 
 /// How a mixture was found, and how good it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -53,7 +53,7 @@ impl NumberOfGroups {
         let bic = -2.0 * likelihood + free * rows.ln();
         Self {
             groups: mixture.n_components(),
-            latent: mixture.components().iter().map(|c| c.n_latent()).max().unwrap_or(0),
+            latent: mixture.components().iter().map(LinearGaussian::n_latent).max().unwrap_or(0),
             log_likelihood: likelihood,
             bic,
             aic: -2.0 * likelihood + 2.0 * free,
@@ -114,7 +114,6 @@ pub(super) fn parameters(mixture: &Mixture, shared: bool) -> usize {
 mod tests {
     use super::*;
     use crate::linalg::Mat;
-    use crate::model::LinearGaussian;
 
     /// K(p + pq − q(q − 1)/2 + 1) + K − 1 for isotropic noise.
     #[test]

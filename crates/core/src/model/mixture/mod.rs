@@ -38,7 +38,7 @@ impl Mixture {
     /// # Errors
     /// When there is none, their numbers or features disagree, some noise is isotropic and some diagonal, or
     /// a weight is not finite and positive.
-    pub fn new(weights: Vec<f64>, components: Vec<LinearGaussian>) -> Result<Self> {
+    pub fn new(mut weights: Vec<f64>, components: Vec<LinearGaussian>) -> Result<Self> {
         if weights.is_empty() || weights.len() != components.len() {
             let (expected, found) = (components.len().max(1), weights.len());
             return Err(Error::Length { what: "weights of components", expected, found });
@@ -57,7 +57,7 @@ impl Mixture {
             let (name, value) = ("the weights of the components", format!("{weights:?}"));
             return Err(Error::Parameter { name, value, allowed: "finite and positive" });
         }
-        let weights = weights.iter().map(|w| w / total).collect();
+        weights.iter_mut().for_each(|w| *w /= total);
         Ok(Self { weights, components })
     }
 

@@ -1,0 +1,92 @@
+//! Mixtures through the binary: fit, groups, questions, files larger than one chunk, bad input.
+
+use covary::linalg::Mat;
+
+use crate::support::{Place, csv, table_of};
+
+/// Two groups of forty rows of three features, ten apart.
+fn groups(missing: bool) -> Mat<f64> {
+    let wave = |i: usize, j: usize| ((i * 37 + j * 101) as f64).sin();
+    let cell = |i: usize, j: usize| {
+        let (shift, along) = if i < 40 { (0.0, [2.0, 1.0, 0.0]) } else { (10.0, [0.0, -1.0, 2.0]) };
+        shift + along[j] * wave(i, 7) + 0.3 * wave(i, j)
+    };
+    Mat::from_fn(80, 3, |i, j| if missing && (i + 3 * j) % 7 == 0 { f64::NAN } else { cell(i, j) })
+}
+
+fn fitted(missing: bool) -> Place {
+    let place = Place::new();
+    table_of(&place, "x.csv", &groups(missing));
+    place.ok(&["fit", "x.csv", "--model", "mixture", "-k", "2", "-q", "1", "-o", "m.covary", "--quiet"]);
+    place
+}
+
+#[test]
+fn groups_are_found_and_told() {
+    for missing in [false, true] {
+        let place = fitted(missing);
+        let (header, rows) = csv(&place.ok(&["assign", "m.covary", "x.csv", "--probabilities"]));
+        assert_eq!(header, ["group", "p1", "p2"]);
+        let first = rows[0][0];
+        for (i, row) in rows.iter().enumerate() {
+            assert_eq!(row[0] == first, i < 40, "row {i}");
+            assert!((row[1] + row[2] - 1.0).abs() < 1e-12);
+        }
+        let told = place.json(&["inspect", "m.covary", "--json"]);
+        let weights: Vec<f64> =
+            told["mixture"]["weights"].as_array().unwrap().iter().map(|w| w.as_f64().unwrap()).collect();
+        assert!((weights[0] - 0.5).abs() < 0.01 && weights.len() == 2, "{weights:?}");
+        assert_eq!(told["mixture"]["noise"], "isotropic");
+        let text = place.ok(&["inspect", "m.covary"]);
+        assert!(text.contains("groups (K)") && text.contains("BIC, AIC, ICL"), "{text}");
+        for command in [
+            &["transform", "m.covary", "x.csv", "--std"][..],
+            &["score", "m.covary", "x.csv"],
+            &["impute", "m.covary", "x.csv", "--std"],
+            &["impute", "m.covary", "x.csv", "--draws", "2"],
+            &["reconstruct", "m.covary", "x.csv"],
+            &["sample", "m.covary", "-n", "80"],
+        ] {
+            assert!(csv(&place.ok(command)).1.len() >= 80, "{command:?}");
+        }
+    }
+}
+
+/// What the command reads in parts and what it holds in memory give the same model.
+#[test]
+fn a_file_in_parts_gives_the_same_model() {
+    let place = fitted(false);
+    let fit = ["fit", "x.csv", "--model", "mixture", "-k", "2", "-q", "1", "-o", "n.covary", "--quiet"];
+    place.ok(&[&fit[..], &["--memory", "16M", "--threads", "1"]].concat());
+    assert_eq!(place.read("m.covary"), place.read("n.covary"));
+}
+
+#[test]
+fn the_number_of_groups_is_chosen() {
+    let place = fitted(false);
+    let told = place.json(&["fit", "x.csv", "--model", "mixture", "-k", "1-4", "-q", "auto", "--json"]);
+    assert_eq!(told["mixture"]["weights"].as_array().unwrap().len(), 2);
+    assert!(told["mixture"]["grown"].as_array().unwrap().len() >= 2);
+}
+
+#[test]
+fn what_is_missing_or_makes_no_sense_is_said() {
+    let place = fitted(false);
+    let fails = |more: &[&str], words: &[&str]| {
+        let fit = ["fit", "x.csv", "--model", "mixture"];
+        place.fails(&[&fit[..], more].concat(), 2, words);
+    };
+    fails(&[], &["number of its components", "-k 3"]);
+    fails(&["-k", "2", "-q", "0.9"], &["number of latent variables", "-q 2"]);
+    fails(&["-k", "2", "-q", "3"], &["below the number of features"]);
+    fails(&["-k", "2", "--solver", "svd"], &["auto and em"]);
+    let bad = place.run(&["fit", "x.csv", "--model", "mixture", "-k", "none"]);
+    assert_eq!(bad.status.code(), Some(2));
+    place.fails(&["fit", "x.csv", "-k", "2"], 2, &["-k", "--model"]);
+    place.ok(&["moments", "x.csv", "-o", "x.moments"]);
+    place.fails(&["fit", "x.moments", "--model", "mixture", "-k", "2"], 2, &["moments do not tell groups"]);
+    place.fails(&["rotate", "m.covary", "--method", "varimax"], 2, &["a mixture does not have loadings"]);
+    place.ok(&["fit", "x.csv", "-q", "1", "-o", "p.covary", "--quiet"]);
+    place.fails(&["assign", "p.covary", "x.csv"], 2, &["does not have groups of rows", "mixture"]);
+    fails(&["-k", "2", "-q", "1", "--start", "p.covary"], &["the start of a mixture", "a mixture"]);
+}
