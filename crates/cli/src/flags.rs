@@ -194,6 +194,9 @@ pub(crate) struct Pass {
 /// Robust PPCA (--model robust) has Student's t in place of the normal distribution: rows that lie far out
 /// hardly count, so that gross errors in the data move neither the mean nor the components. --nu says how
 /// heavy the tails are, and is found if it is left out.
+///
+/// A mixture (--model mixture) puts rows into groups, each with a mean, latent variables and noise of its own:
+/// -k is the number of groups, -q that of the latent variables in each. covary assign names the group of a row.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -207,6 +210,7 @@ Examples:
   covary fit ratings.csv --triples user,film,stars --model bpca -q 10 -o films.covary
   covary fit sensors.csv --model robust -q 2 -o sensors.covary
   covary fit correlations.csv --matrix --rows 145 --model fa -q 4 --rotate varimax
+  covary fit iris.csv --model mixture -k 2-5 -q 1 -o iris.covary
 
 With missing values, --json says under holes how many cells are observed and missing, their share,
 how many patterns (null: more than a million) and empty_rows there are, and how many
@@ -224,6 +228,12 @@ Robust PPCA has under robust its degrees_of_freedom (null when infinite), whethe
 found, low_weight_rows (rows whose weight is below 1/2) and least_weight; otherwise it is
 null. Its variances are those of the scale of the t distribution.
 
+A mixture has under mixture its weights, means, latent (variables of each group), noise (isotropic or
+diagonal), noise_variances, explained (share of each group's variance), separation (distance of the
+nearest other mean in deviations), shared_noise, prior_rows, objective, parameters, bic, aic, icl,
+dropped (groups without enough rows) and grown (what each number of groups has reached); otherwise
+it is null.
+
 Keys of --json: data, model_file, model, rows, weight, features, components,
 components_because, solver, solver_reason, noise_variance, noise_variance_unbiased (null
 unless ppca of complete rows), noise_interval (of 95 % around the unbiased one; null unless
@@ -231,7 +241,7 @@ ppca of complete rows), log_likelihood (null when infinite or a fit was interrup
 it was known), scaled (unit or pareto or range; null: features were not scaled), total_variance,
 eigenvalues, explained_variance_ratio (both of the scaled features if they were), holes,
 redundant (features left out when q was chosen; null: none), factors,
-bayes, robust, converged, stop, iterations, passes, carried, left_out, seconds.")]
+bayes, mixture, robust, converged, stop, iterations, passes, carried, left_out, seconds.")]
 pub(crate) struct Fit {
     #[arg(value_name = "DATA", help = DATA_HELP, long_help = concat!(
         "Table of numbers, format by ending: .csv .tsv (also .gz, .zst), .parquet, .arrow, .feather, .npy, \
