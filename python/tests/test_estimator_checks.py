@@ -14,7 +14,7 @@ ESTIMATORS = [
     covary.BayesianPCA(2),
     covary.BayesianPCA(2, method="ard"),
     covary.RobustPPCA(1),
-    covary.RobustPPCA(1, nu=4),
+    covary.RobustPPCA(1, nu=30),
     covary.FactorAnalysis(),
     covary.FactorAnalysis(2),
     covary.FactorAnalysis(1, rotation="varimax"),
