@@ -14,7 +14,7 @@ ESTIMATORS = [
     covary.BayesianPCA(2),
     covary.BayesianPCA(2, method="ard"),
     covary.RobustPPCA(1),
-    covary.RobustPPCA(1, nu=4),
+    covary.RobustPPCA(1, nu=30),
     covary.MixturePPCA(),
     covary.MixturePPCA(2, 1),
     covary.FactorAnalysis(),

@@ -7,7 +7,7 @@ use super::{DegreesOfFreedom, RobustPpca, RobustReport};
 use crate::algorithm::robust::{Point, Robust, RobustOptimum, Task, of_spectrum, sphere};
 use crate::algorithm::{Components, Journey, Limits, Passes, Stop, drive, eigen, start};
 use crate::control::Control;
-use crate::data::{Chunk, RowSource};
+use crate::data::{Chunk, RowSource, counted_weight};
 use crate::error::{Error, Result};
 use crate::estimator::{Details, Fit, MissingCells, Plan, Ppca, Report, Solver};
 use crate::evidence::{Census, Margins, StudentEvidence, StudentFound, Survey, gather, row_weights};
@@ -16,8 +16,16 @@ use crate::linalg::power_of_two;
 use crate::model::LinearStudent;
 use crate::spectrum::Spectrum;
 
-/// ν of the way to the start: as heavy tails as those of the Cauchy distribution.
+/// The least ν that is found, and that of the way to the start: tails as heavy as those of the Cauchy
+/// distribution. A heavier tail is not told from an outlier.
 const HEAVY: f64 = 1.0;
+/// So many times as many rows as there are may lie at one place, or in one plane, before the likelihood has no
+/// maximum.
+const MARGIN: f64 = 3.0;
+/// With fewer rows than that needs, tails are all but normal.
+const MOST_LEAST: f64 = 1e3;
+/// By how much ν is raised where that of the start leads to a likelihood without a maximum.
+const LIGHTER: f64 = 4.0;
 /// Nats per row that may be left to gain on the way to the start, and passes for that.
 const ROUGH: Limits = Limits { tolerance: 1e-3, iterations: 50 };
 /// Features for which the moments of all pairs are worth their time and memory.
@@ -36,6 +44,7 @@ pub(super) struct Robustly<'a> {
     complete: bool, // whether weighted moments are collected
     passes: usize,
     sphere: Option<Point>,
+    heavy: f64, // the least ν that has not led to a likelihood without a maximum
 }
 
 impl<'a> Robustly<'a> {
@@ -66,7 +75,17 @@ impl<'a> Robustly<'a> {
             Solver::Eigen => true,
             _ => census.missing() == 0 && fits,
         };
-        Ok(Self { options, source, control, census, margins, complete, passes: 1, sphere: None })
+        Ok(Self {
+            options,
+            source,
+            control,
+            census,
+            margins,
+            complete,
+            passes: 1,
+            sphere: None,
+            heavy: HEAVY,
+        })
     }
 
     fn n_features(&self) -> usize {
@@ -111,7 +130,7 @@ impl<'a> Robustly<'a> {
     pub(super) fn preliminary(&mut self) -> Result<RobustOptimum> {
         let most = if self.complete { usize::MAX } else { PRELIMINARY };
         let begin = self.start(self.possible().min(most))?;
-        self.climb(begin, true, ROUGH).map(|(found, _)| found)
+        self.climb(&begin, true, ROUGH).map(|(found, _)| found)
     }
 
     /// Where a fit of q components starts, so that outliers do not catch it.
@@ -120,7 +139,22 @@ impl<'a> Robustly<'a> {
     /// by their distance from the centre alone, and those far out hardly, wherever they lie. The components of
     /// the rows so weighted follow, and a rough fit with the same tails. At a given ν ≥ 1 the likelihood of a
     /// whole scale matrix has one maximum only \[KT91\].
+    ///
+    /// Where so many rows lie at one place that the likelihood has no maximum, tails are taken less heavy.
     pub(super) fn start(&mut self, q: usize) -> Result<Point> {
+        loop {
+            match self.start_at(q) {
+                Ok(found) if !found.noiseless || self.heavy >= MOST_LEAST => return Ok(found.point),
+                Err(Error::ObjectiveWorsened { .. }) if self.heavy < MOST_LEAST => {}
+                Ok(_) => {}
+                Err(error) => return Err(error),
+            }
+            self.heavy *= LIGHTER;
+            self.sphere = None;
+        }
+    }
+
+    fn start_at(&mut self, q: usize) -> Result<RobustOptimum> {
         let sphere = self.sphere()?;
         let parameters = Arc::new(match self.complete {
             true => self.of_weighted_moments(&sphere, q)?,
@@ -133,7 +167,25 @@ impl<'a> Robustly<'a> {
             }
         });
         let point = Point { parameters, student: sphere.student };
-        Ok(self.climb(point, false, ROUGH)?.0.point)
+        Ok(self.climb(&point, false, ROUGH)?.0)
+    }
+
+    /// The least ν for which the likelihood of q components has a maximum.
+    ///
+    /// It grows without limit towards the plane through d + 1 rows, d ≤ q, where these are more than a share
+    /// (ν + d)/(ν + p) of all \[KT91\]: a row may be there more than once, and there are never many rows to
+    /// spare near the limit. Above it tails as heavy as Cauchy's are found; below, few rows of many features
+    /// do not tell them.
+    fn least_nu(&self, q: usize) -> f64 {
+        let n = counted_weight(self.census.rows(), self.census.weight());
+        let p = self.n_features() as f64;
+        let least = |d: usize| {
+            let (d, share) = (d as f64, MARGIN * (d + 1) as f64 / n);
+            let lighter = (share * p - d).max(0.0);
+            if share < 1.0 { lighter / (1.0 - share) } else { f64::INFINITY }
+        };
+        // A plane of all features but one is no limit of its own.
+        (0..=q.min(self.n_features() - 1)).map(least).fold(self.heavy, f64::max).min(MOST_LEAST)
     }
 
     /// The centre and the size of the rows, without components.
@@ -141,16 +193,17 @@ impl<'a> Robustly<'a> {
         if let Some(point) = &self.sphere {
             return Ok(point.clone());
         }
+        let least = self.least_nu(self.options.components.count().unwrap_or(1));
         let heavy = match self.options.nu {
-            DegreesOfFreedom::Given(nu) => nu.min(HEAVY),
-            DegreesOfFreedom::Auto => HEAVY,
+            DegreesOfFreedom::Given(nu) if self.heavy <= HEAVY => nu.min(least),
+            DegreesOfFreedom::Given(_) | DegreesOfFreedom::Auto => least,
         };
         let parameters = sphere(self.margins.mean().to_vec(), self.margins.pooled_variance());
         let begin = Point { parameters: Arc::new(parameters), student: Student::new(heavy)? };
         let floor = begin.parameters.rounding(self.census.rows());
-        let task = Task { free: false, complete: false, seed: self.options.run.seed };
+        let task = Task { free: false, least: heavy, complete: false, seed: self.options.run.seed };
         let (found, journey) =
-            drive(Passes::over(self.source, Robust::new(begin, floor, task)), ROUGH, self.control)?;
+            drive(Passes::over(self.source, Robust::new(&begin, floor, task)), ROUGH, self.control)?;
         self.passes += journey.passes;
         self.sphere = Some(found.point.clone());
         Ok(found.point)
@@ -189,12 +242,13 @@ impl<'a> Robustly<'a> {
     /// To the maximum near a point.
     pub(super) fn climb(
         &mut self,
-        point: Point,
+        point: &Point,
         free: bool,
         limits: Limits,
     ) -> Result<(RobustOptimum, Journey)> {
         let floor = point.parameters.rounding(self.census.rows());
-        let task = Task { free, complete: self.complete, seed: self.options.run.seed };
+        let least = self.least_nu(point.parameters.n_latent());
+        let task = Task { free, least, complete: self.complete, seed: self.options.run.seed };
         let (found, journey) =
             drive(Passes::over(self.source, Robust::new(point, floor, task)), limits, self.control)?;
         self.passes += journey.passes;
@@ -206,7 +260,7 @@ impl<'a> Robustly<'a> {
 
     pub(super) fn finish(
         self,
-        found: RobustOptimum,
+        found: &RobustOptimum,
         journey: Journey,
         started: Instant,
     ) -> Result<Fit<LinearStudent>> {
