@@ -218,13 +218,12 @@ impl Model {
 
     /// Of a mixture: probabilities (n, K), posterior means (n, K, q) and covariances of each component.
     #[pyo3(signature = (rows, threads=None))]
-    #[allow(clippy::type_complexity, reason = "three arrays")]
     fn mixture_posterior<'py>(
         &self,
         py: Python<'py>,
         rows: &Rows,
         threads: Option<Threads>,
-    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray3<f64>>, Vec<Bound<'py, PyAny>>)> {
+    ) -> PyResult<kinds::Posteriors<'py>> {
         kinds::mixture_posterior(py, self, rows, threads)
     }
 

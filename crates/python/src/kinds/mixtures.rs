@@ -134,8 +134,9 @@ fn of_mixture(model: &Model) -> PyResult<&Mixture> {
     model.of_kind::<Mixture>().ok_or_else(|| PyValueError::new_err("a model of kind 'mixture' is needed"))
 }
 
-/// Posterior means under each component.
-type Means<'py> = Bound<'py, PyArray3<f64>>;
+/// Probabilities (n, K), posterior means (n, K, q) and the covariances of each component.
+pub(crate) type Posteriors<'py> =
+    (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray3<f64>>, Vec<Bound<'py, PyAny>>);
 
 /// Probabilities (n, K), posterior means (n, K, q) and, of each component, covariances: (q, q), or (n, q, q)
 /// where values are missing.
@@ -144,7 +145,7 @@ pub(crate) fn posterior<'py>(
     model: &Model,
     rows: &Rows,
     threads: Option<Threads>,
-) -> PyResult<(Bound<'py, PyArray2<f64>>, Means<'py>, Vec<Bound<'py, PyAny>>)> {
+) -> PyResult<Posteriors<'py>> {
     let mixture = of_mixture(model)?.clone();
     let groups = mixture.n_components();
     let question = move |_: &dyn covary::model::Model, rows: &dyn RowSource| {

@@ -82,7 +82,7 @@ pub(crate) fn standard_errors<'py>(
 pub(crate) use axes::intervals;
 pub(crate) use bayes::given as given_bayes;
 pub(crate) use factors::{given as given_factors, most_factors, scores};
-pub(crate) use mixtures::{component, given as given_mixture, posterior as mixture_posterior};
+pub(crate) use mixtures::{Posteriors, component, given as given_mixture, posterior as mixture_posterior};
 pub(crate) use robust::given as given_robust;
 
 /// Keywords of a Python call, each taken once.
