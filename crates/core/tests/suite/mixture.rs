@@ -380,9 +380,9 @@ fn a_scaled_fit_answers_in_the_units_of_the_data() {
     let units = [1.0, 1e3, 1e-2, 7.0];
     let scaled = Mat::from_fn(120, 4, |i, j| x[(i, j)] * units[j]);
     let request = |scale| Request::new(MixturePpca::new(2, 1)).scale(scale);
-    let fit = request(Scale::Unit).fit(table(&scaled) as &dyn RowSource, &Control::new()).unwrap();
+    let fit = request(Scale::Unit).fit(&table(&scaled) as &dyn RowSource, &Control::new()).unwrap();
     let by_hand = standardised(&x, 0);
-    let plain = request(Scale::None).fit(table(&by_hand) as &dyn RowSource, &Control::new()).unwrap();
+    let plain = request(Scale::None).fit(&table(&by_hand) as &dyn RowSource, &Control::new()).unwrap();
     let (a, b) = (fit.model.groups().unwrap(), plain.model.groups().unwrap());
     assert_eq!(a.assign(&table(&scaled)).unwrap(), b.assign(&table(&by_hand)).unwrap());
     let filled = fit.model.imputer().unwrap().impute(&table(&scaled)).unwrap();
