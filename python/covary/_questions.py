@@ -26,6 +26,11 @@ class DensityQuestions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     A transformer itself: scikit-learn's `set_output` sees to the methods of the class that defines them.
     """
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
     def _whitens(self):
         return False
 

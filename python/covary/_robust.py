@@ -28,7 +28,7 @@ class RobustPPCA(LinearGaussianEstimator):
         they should explain; or all that the data allow.
     nu : float or "auto"
         Degrees of freedom ν > 0: the fewer, the less rows far out count. ``float("inf")`` is the normal
-        distribution, "auto" finds ν between 1 and infinity.
+        distribution, "auto" finds ν between 1 (more where rows are few beside the features) and infinity.
     solver : {"auto", "eigen", "em"}
         "eigen": each pass gives the covariance of weighted complete rows, solved in closed form. "em": steps
         of EM, for missing values and for many features. "auto" finds by itself which.
@@ -144,7 +144,9 @@ class RobustPPCA(LinearGaussianEstimator):
 
     def fit(self, X, y=None, sample_weight=None):
         super().fit(X, y, sample_weight=sample_weight)
-        self._weights = self._fitted().row_weights(rows_of(self, X), self.n_threads)
+        # Rows in a plane without noise have no density, and no weights.
+        known = not np.isinf(self.log_likelihood_)
+        self._weights = self._fitted().row_weights(rows_of(self, X), self.n_threads) if known else None
         return self
 
     fit.__doc__ = LinearGaussianEstimator.fit.__doc__
@@ -167,7 +169,9 @@ class RobustPPCA(LinearGaussianEstimator):
         """ndarray of shape (n,): how much each row of the fit counts."""
         self._fitted()
         if self.__dict__.get("_weights") is None:
-            raise AttributeError("weights_ are those of the rows of a fit; row_weights(X) gives them for any rows")
+            raise AttributeError(
+                "weights_ are those of the rows of a fit that has found noise; row_weights(X) gives them for any rows"
+            )
         return self._weights
 
     def row_weights(self, X):

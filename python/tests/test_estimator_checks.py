@@ -14,9 +14,13 @@ ESTIMATORS = [
     covary.BayesianPCA(2),
     covary.BayesianPCA(2, method="ard"),
     covary.RobustPPCA(1),
+<<<<<<< HEAD
     covary.RobustPPCA(1, nu=4),
     covary.MixturePPCA(),
     covary.MixturePPCA(2, 1),
+=======
+    covary.RobustPPCA(1, nu=30),
+>>>>>>> ee607f7 (Robust fits of few rows: tails not heavier than those with a maximum of the likelihood)
     covary.FactorAnalysis(),
     covary.FactorAnalysis(2),
     covary.FactorAnalysis(1, rotation="varimax"),

@@ -25,8 +25,6 @@ use crate::expectation::{LatentParameters, Student};
 use crate::linalg::power_of_two;
 use crate::spectrum::Spectrum;
 
-/// The largest 1/ν that is found: a tail heavier than Cauchy's is not told from an outlier.
-const MOST_TAU: f64 = 1.0;
 /// Below this 1/ν the distribution is normal.
 pub(crate) const NORMAL_TAU: f64 = 1e-6;
 /// How far 1/ν may go in one step of Newton's: to so many times itself, and a little more.
@@ -56,6 +54,7 @@ pub(crate) struct Robust {
     coordinates: Coordinates,
     accelerator: Accelerator,
     free: bool,     // whether ν is found
+    most: f64,      // the largest 1/ν that is found
     complete: bool, // whether no value is missing
     seed: u64,
     floor: f64, // noise below it is rounding, in units
@@ -102,6 +101,8 @@ impl RobustOptimum {
 pub(crate) struct Task {
     /// Whether ν is found; it stays as it is otherwise.
     pub(crate) free: bool,
+    /// The least ν that is found.
+    pub(crate) least: f64,
     /// Whether no row has a missing value and the p × p moments fit.
     pub(crate) complete: bool,
     /// Of the leading eigenvectors of many features.
@@ -115,7 +116,7 @@ impl Robust {
         let least = 0.5 * floor * start.parameters.scale().of(0).powi(2);
         let coordinates = Coordinates::around(&start.parameters, &[least]);
         let parameters = Arc::new(coordinates.bounded((*start.parameters).clone()));
-        let Task { free, complete, seed } = task;
+        let Task { free, least, complete, seed } = task;
         Self {
             current: Point { parameters, ..start },
             trial: None,
@@ -124,6 +125,7 @@ impl Robust {
             coordinates,
             accelerator: Accelerator::new(),
             free,
+            most: 1.0 / least,
             complete,
             seed,
             floor,
@@ -133,7 +135,7 @@ impl Robust {
     /// Goes on from a point that is the best so far.
     fn advance(&mut self, sums: StudentSums, found: &StudentFound, objective: f64) -> Result<Step> {
         let next = self.next_tau(&sums);
-        let plain_student = if self.free { expected_student(&sums) } else { self.current.student };
+        let plain_student = if self.free { expected_student(&sums, self.most) } else { self.current.student };
         let (parameters, proposal, promised) = match found {
             StudentFound::Complete(moments) => (self.closed_form(moments)?, None, 0.0),
             StudentFound::Incomplete(latent) => {
@@ -177,10 +179,10 @@ impl Robust {
         let mut gradient = self.coordinates.gradient(maximised, &point);
         point.push(tau);
         image.push(next);
-        gradient.push(if self.free && !held(tau, sums.slope) { sums.slope } else { 0.0 });
+        gradient.push(if self.free && !self.held(sums.slope) { sums.slope } else { 0.0 });
         let local = Local { point, image, gradient };
         let inner = InCoordinates { coordinates: &self.coordinates, maximised };
-        let metric = WithTau { inner, information: information(sums) };
+        let metric = WithTau { inner, information: information(sums), most: self.most };
         let proposal = self.accelerator.propose(&local, &metric)?;
         let slope = proposal.as_ref().map_or(0.0, |to| to.slope).max(local.slope(&local.image).abs());
         Ok((proposal, 0.5 * slope))
@@ -200,7 +202,13 @@ impl Robust {
         } else {
             0.25 * tau
         };
-        admitted(to.min(most))
+        admitted(to.min(most), self.most)
+    }
+
+    /// Whether a bound keeps 1/ν where it is.
+    fn held(&self, slope: f64) -> bool {
+        let tau = self.current.tau();
+        (tau == 0.0 && slope < 0.0) || (tau >= self.most && slope > 0.0)
     }
 
     /// An estimate of what is left to gain, in nats; `promised` is half of what slopes promise.
@@ -217,12 +225,12 @@ impl Robust {
         if let Some(proposal) = proposal {
             let (to, tau) = proposal.to.split_at(proposal.to.len() - 1);
             let parameters = Arc::new(self.coordinates.parameters(to));
-            let student = if self.free { of_tau(tau[0]) } else { plain.student };
+            let student = if self.free { of_tau(tau[0], self.most) } else { plain.student };
             self.current = Point { parameters, student };
             self.trial = Some(Trial { proposal: Some(proposal), plain });
             return;
         }
-        let bold = if self.free { of_tau(next) } else { plain.student };
+        let bold = if self.free { of_tau(next, self.most) } else { plain.student };
         self.current = Point { student: bold, ..plain.clone() };
         self.trial = (bold != plain.student).then_some(Trial { proposal: None, plain });
     }
@@ -294,6 +302,7 @@ impl RowIteration for Robust {
 struct WithTau<'a> {
     inner: InCoordinates<'a>,
     information: f64, // minus the second derivative in 1/ν
+    most: f64,        // 1/ν
 }
 
 impl Metric for WithTau<'_> {
@@ -320,22 +329,17 @@ impl Metric for WithTau<'_> {
         };
         self.inner.admit(&inner, &mut to[..last]);
         let most = FARTHEST.0 * from.point[last] + FARTHEST.1;
-        to[last] = admitted(to[last].min(most));
+        to[last] = admitted(to[last].min(most), self.most);
     }
 }
 
 /// 1/ν within its bounds; 0 where the distribution is all but normal.
-fn admitted(tau: f64) -> f64 {
-    if tau < NORMAL_TAU { 0.0 } else { tau.min(MOST_TAU) }
+fn admitted(tau: f64, most: f64) -> f64 {
+    if tau < NORMAL_TAU { 0.0 } else { tau.min(most) }
 }
 
-fn of_tau(tau: f64) -> Student {
-    Student::new(1.0 / admitted(tau)).unwrap_or(Student::NORMAL)
-}
-
-/// Whether a bound keeps 1/ν where it is.
-fn held(tau: f64, slope: f64) -> bool {
-    (tau == 0.0 && slope < 0.0) || (tau >= MOST_TAU && slope > 0.0)
+fn of_tau(tau: f64, most: f64) -> Student {
+    Student::new(1.0 / admitted(tau, most)).unwrap_or(Student::NORMAL)
 }
 
 /// Minus the second derivative in 1/ν, or about what it would be.
@@ -344,9 +348,9 @@ fn information(sums: &StudentSums) -> f64 {
 }
 
 /// EM's ν \[LR95\], under the same parameter expansion: c(ν/2) = ln ū − the mean of E ln u.
-fn expected_student(sums: &StudentSums) -> Student {
+fn expected_student(sums: &StudentSums, most: f64) -> Student {
     let r = sums.log_bias / sums.weight + (sums.counted / sums.weight).ln();
-    of_tau(1.0 / Student::of_mean_log_bias(r).dof())
+    of_tau(1.0 / Student::of_mean_log_bias(r).dof(), most)
 }
 
 /// The parameters of a spectrum, with noise above rounding.

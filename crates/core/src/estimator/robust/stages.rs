@@ -7,7 +7,7 @@ use super::{DegreesOfFreedom, RobustPpca, RobustReport};
 use crate::algorithm::robust::{Point, Robust, RobustOptimum, Task, of_spectrum, sphere};
 use crate::algorithm::{Components, Journey, Limits, Passes, Stop, drive, eigen, start};
 use crate::control::Control;
-use crate::data::{Chunk, RowSource};
+use crate::data::{Chunk, RowSource, counted_weight};
 use crate::error::{Error, Result};
 use crate::estimator::{Details, Fit, MissingCells, Plan, Ppca, Report, Solver};
 use crate::evidence::{Census, Margins, StudentEvidence, StudentFound, Survey, gather, row_weights};
@@ -16,8 +16,14 @@ use crate::linalg::power_of_two;
 use crate::model::LinearStudent;
 use crate::spectrum::Spectrum;
 
-/// ν of the way to the start: as heavy tails as those of the Cauchy distribution.
+/// The least ν that is found, and that of the way to the start: tails as heavy as those of the Cauchy
+/// distribution. A heavier tail is not told from an outlier.
 const HEAVY: f64 = 1.0;
+/// So many times as many rows as there are may lie at one place, or in one plane, before the likelihood has no
+/// maximum.
+const MARGIN: f64 = 3.0;
+/// With fewer rows than that needs, tails are all but normal.
+const MOST_LEAST: f64 = 1e3;
 /// Nats per row that may be left to gain on the way to the start, and passes for that.
 const ROUGH: Limits = Limits { tolerance: 1e-3, iterations: 50 };
 /// Features for which the moments of all pairs are worth their time and memory.
@@ -136,19 +142,38 @@ impl<'a> Robustly<'a> {
         Ok(self.climb(point, false, ROUGH)?.0.point)
     }
 
+    /// The least ν for which the likelihood of q components has a maximum.
+    ///
+    /// It grows without limit towards the plane through d + 1 rows, d ≤ q, where these are more than a share
+    /// (ν + d)/(ν + p) of all \[KT91\]: a row may be there more than once, and there are never many rows to
+    /// spare near the limit. Above it tails as heavy as Cauchy's are found; below, few rows of many features
+    /// do not tell them.
+    fn least_nu(&self, q: usize) -> f64 {
+        let n = counted_weight(self.census.rows(), self.census.weight());
+        let p = self.n_features() as f64;
+        let least = |d: usize| {
+            let (d, share) = (d as f64, MARGIN * (d + 1) as f64 / n);
+            let lighter = (share * p - d).max(0.0);
+            if share < 1.0 { lighter / (1.0 - share) } else { f64::INFINITY }
+        };
+        // A plane of all features but one is no limit of its own.
+        (0..=q.min(self.n_features() - 1)).map(least).fold(HEAVY, f64::max).min(MOST_LEAST)
+    }
+
     /// The centre and the size of the rows, without components.
     fn sphere(&mut self) -> Result<Point> {
         if let Some(point) = &self.sphere {
             return Ok(point.clone());
         }
+        let least = self.least_nu(self.options.components.count().unwrap_or(1));
         let heavy = match self.options.nu {
-            DegreesOfFreedom::Given(nu) => nu.min(HEAVY),
-            DegreesOfFreedom::Auto => HEAVY,
+            DegreesOfFreedom::Given(nu) => nu.min(least),
+            DegreesOfFreedom::Auto => least,
         };
         let parameters = sphere(self.margins.mean().to_vec(), self.margins.pooled_variance());
         let begin = Point { parameters: Arc::new(parameters), student: Student::new(heavy)? };
         let floor = begin.parameters.rounding(self.census.rows());
-        let task = Task { free: false, complete: false, seed: self.options.run.seed };
+        let task = Task { free: false, least: heavy, complete: false, seed: self.options.run.seed };
         let (found, journey) =
             drive(Passes::over(self.source, Robust::new(begin, floor, task)), ROUGH, self.control)?;
         self.passes += journey.passes;
@@ -194,7 +219,8 @@ impl<'a> Robustly<'a> {
         limits: Limits,
     ) -> Result<(RobustOptimum, Journey)> {
         let floor = point.parameters.rounding(self.census.rows());
-        let task = Task { free, complete: self.complete, seed: self.options.run.seed };
+        let least = self.least_nu(point.parameters.n_latent());
+        let task = Task { free, least, complete: self.complete, seed: self.options.run.seed };
         let (found, journey) =
             drive(Passes::over(self.source, Robust::new(point, floor, task)), limits, self.control)?;
         self.passes += journey.passes;
