@@ -112,13 +112,13 @@ pub(crate) struct Task {
 impl Robust {
     /// Starts from the given point. The tolerance of the loop is in nats per row that are left to gain;
     /// `floor` is the variance, in units of the parameters, below which noise is rounding.
-    pub(crate) fn new(start: Point, floor: f64, task: Task) -> Self {
+    pub(crate) fn new(start: &Point, floor: f64, task: Task) -> Self {
         let least = 0.5 * floor * start.parameters.scale().of(0).powi(2);
         let coordinates = Coordinates::around(&start.parameters, &[least]);
         let parameters = Arc::new(coordinates.bounded((*start.parameters).clone()));
         let Task { free, least, complete, seed } = task;
         Self {
-            current: Point { parameters, ..start },
+            current: Point { parameters, student: start.student },
             trial: None,
             best: None,
             gains: Gains::default(),

@@ -100,7 +100,7 @@ impl LinearStudent {
     /// # Errors
     /// When the rows have another number of features or an infinite cell, or there is no density.
     pub fn weights<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Vec<f64>> {
-        self.of_distances(rows, |student, cells, distance| student.weight(cells, distance))
+        self.of_distances(rows, Student::weight)
     }
 
     /// One number per row, of its number of cells and their squared Mahalanobis distance.
@@ -117,7 +117,7 @@ impl LinearStudent {
 
     /// (ν + δ)/(ν + k − 2) of each row.
     fn spreads(&self, rows: &dyn RowSource) -> Result<Vec<f64>> {
-        self.of_distances(rows, |student, cells, distance| student.spread(cells, distance))
+        self.of_distances(rows, Student::spread)
     }
 
     fn is_normal(&self) -> bool {

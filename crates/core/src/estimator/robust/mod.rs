@@ -197,8 +197,20 @@ impl RobustPpca {
         };
         let limits =
             Limits { tolerance: self.run.tolerance.unwrap_or(TOLERANCE), iterations: self.run.iterations() };
-        let (found, journey) = fit.climb(point, free, limits)?;
-        fit.finish(found, journey, started)
+        let (found, journey) = fit.climb(&point, free, limits).map_err(|e| self.explained_collapse(e))?;
+        fit.finish(&found, journey, started)
+    }
+
+    /// A likelihood that grows without limit is lost in rounding before it has grown that far.
+    fn explained_collapse(&self, error: Error) -> Error {
+        match (error, self.nu) {
+            (Error::ObjectiveWorsened { .. }, DegreesOfFreedom::Given(nu)) => Error::Parameter {
+                name: "the degrees of freedom (nu)",
+                value: nu.to_string(),
+                allowed: "larger: so many rows lie at one place that the likelihood has no maximum",
+            },
+            (error, _) => error,
+        }
     }
 
     /// ν = ∞ is PPCA.

@@ -24,6 +24,8 @@ const HEAVY: f64 = 1.0;
 const MARGIN: f64 = 3.0;
 /// With fewer rows than that needs, tails are all but normal.
 const MOST_LEAST: f64 = 1e3;
+/// By how much ν is raised where that of the start leads to a likelihood without a maximum.
+const LIGHTER: f64 = 4.0;
 /// Nats per row that may be left to gain on the way to the start, and passes for that.
 const ROUGH: Limits = Limits { tolerance: 1e-3, iterations: 50 };
 /// Features for which the moments of all pairs are worth their time and memory.
@@ -42,6 +44,7 @@ pub(super) struct Robustly<'a> {
     complete: bool, // whether weighted moments are collected
     passes: usize,
     sphere: Option<Point>,
+    heavy: f64, // the least ν that has not led to a likelihood without a maximum
 }
 
 impl<'a> Robustly<'a> {
@@ -72,7 +75,17 @@ impl<'a> Robustly<'a> {
             Solver::Eigen => true,
             _ => census.missing() == 0 && fits,
         };
-        Ok(Self { options, source, control, census, margins, complete, passes: 1, sphere: None })
+        Ok(Self {
+            options,
+            source,
+            control,
+            census,
+            margins,
+            complete,
+            passes: 1,
+            sphere: None,
+            heavy: HEAVY,
+        })
     }
 
     fn n_features(&self) -> usize {
@@ -117,7 +130,7 @@ impl<'a> Robustly<'a> {
     pub(super) fn preliminary(&mut self) -> Result<RobustOptimum> {
         let most = if self.complete { usize::MAX } else { PRELIMINARY };
         let begin = self.start(self.possible().min(most))?;
-        self.climb(begin, true, ROUGH).map(|(found, _)| found)
+        self.climb(&begin, true, ROUGH).map(|(found, _)| found)
     }
 
     /// Where a fit of q components starts, so that outliers do not catch it.
@@ -126,7 +139,22 @@ impl<'a> Robustly<'a> {
     /// by their distance from the centre alone, and those far out hardly, wherever they lie. The components of
     /// the rows so weighted follow, and a rough fit with the same tails. At a given ν ≥ 1 the likelihood of a
     /// whole scale matrix has one maximum only \[KT91\].
+    ///
+    /// Where so many rows lie at one place that the likelihood has no maximum, tails are taken less heavy.
     pub(super) fn start(&mut self, q: usize) -> Result<Point> {
+        loop {
+            match self.start_at(q) {
+                Ok(found) if !found.noiseless || self.heavy >= MOST_LEAST => return Ok(found.point),
+                Err(Error::ObjectiveWorsened { .. }) if self.heavy < MOST_LEAST => {}
+                Ok(_) => {}
+                Err(error) => return Err(error),
+            }
+            self.heavy *= LIGHTER;
+            self.sphere = None;
+        }
+    }
+
+    fn start_at(&mut self, q: usize) -> Result<RobustOptimum> {
         let sphere = self.sphere()?;
         let parameters = Arc::new(match self.complete {
             true => self.of_weighted_moments(&sphere, q)?,
@@ -139,7 +167,7 @@ impl<'a> Robustly<'a> {
             }
         });
         let point = Point { parameters, student: sphere.student };
-        Ok(self.climb(point, false, ROUGH)?.0.point)
+        Ok(self.climb(&point, false, ROUGH)?.0)
     }
 
     /// The least ν for which the likelihood of q components has a maximum.
@@ -157,7 +185,7 @@ impl<'a> Robustly<'a> {
             if share < 1.0 { lighter / (1.0 - share) } else { f64::INFINITY }
         };
         // A plane of all features but one is no limit of its own.
-        (0..=q.min(self.n_features() - 1)).map(least).fold(HEAVY, f64::max).min(MOST_LEAST)
+        (0..=q.min(self.n_features() - 1)).map(least).fold(self.heavy, f64::max).min(MOST_LEAST)
     }
 
     /// The centre and the size of the rows, without components.
@@ -167,7 +195,8 @@ impl<'a> Robustly<'a> {
         }
         let least = self.least_nu(self.options.components.count().unwrap_or(1));
         let heavy = match self.options.nu {
-            DegreesOfFreedom::Given(nu) => nu.min(least),
+            DegreesOfFreedom::Given(nu) if self.heavy <= HEAVY => nu.min(least),
+            DegreesOfFreedom::Given(_) => least,
             DegreesOfFreedom::Auto => least,
         };
         let parameters = sphere(self.margins.mean().to_vec(), self.margins.pooled_variance());
@@ -175,7 +204,7 @@ impl<'a> Robustly<'a> {
         let floor = begin.parameters.rounding(self.census.rows());
         let task = Task { free: false, least: heavy, complete: false, seed: self.options.run.seed };
         let (found, journey) =
-            drive(Passes::over(self.source, Robust::new(begin, floor, task)), ROUGH, self.control)?;
+            drive(Passes::over(self.source, Robust::new(&begin, floor, task)), ROUGH, self.control)?;
         self.passes += journey.passes;
         self.sphere = Some(found.point.clone());
         Ok(found.point)
@@ -214,7 +243,7 @@ impl<'a> Robustly<'a> {
     /// To the maximum near a point.
     pub(super) fn climb(
         &mut self,
-        point: Point,
+        point: &Point,
         free: bool,
         limits: Limits,
     ) -> Result<(RobustOptimum, Journey)> {
@@ -232,7 +261,7 @@ impl<'a> Robustly<'a> {
 
     pub(super) fn finish(
         self,
-        found: RobustOptimum,
+        found: &RobustOptimum,
         journey: Journey,
         started: Instant,
     ) -> Result<Fit<LinearStudent>> {
