@@ -20,7 +20,7 @@ use covary::model::{
 use covary::persist::{Portable, SavedModel, kind};
 use covary::rotate::{Method, Rotate};
 use covary::select::Select;
-use covary::{BayesianPca, Control, Error, FactorAnalysis, Pca, Ppca};
+use covary::{BayesianPca, Control, Error, FactorAnalysis, MixturePpca, Pca, Ppca};
 use serde_json::{Value, json};
 
 /// Files of an ordinary run and of a long one.
