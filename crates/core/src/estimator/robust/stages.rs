@@ -143,11 +143,11 @@ impl<'a> Robustly<'a> {
     /// Where so many rows lie at one place that the likelihood has no maximum, tails are taken less heavy.
     pub(super) fn start(&mut self, q: usize) -> Result<Point> {
         loop {
+            let last = self.heavy >= MOST_LEAST;
             match self.start_at(q) {
-                Ok(found) if !found.noiseless || self.heavy >= MOST_LEAST => return Ok(found.point),
-                Err(Error::ObjectiveWorsened { .. }) if self.heavy < MOST_LEAST => {}
-                Ok(_) => {}
-                Err(error) => return Err(error),
+                Ok(found) if !found.noiseless || last => return Ok(found.point),
+                Err(error) if last || !matches!(error, Error::ObjectiveWorsened { .. }) => return Err(error),
+                _ => {}
             }
             self.heavy *= LIGHTER;
             self.sphere = None;
