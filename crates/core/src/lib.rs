@@ -55,11 +55,11 @@ pub mod rotate;
 pub mod select;
 pub mod spectrum;
 
-pub use algorithm::Components;
+pub use algorithm::{Components, Seeding};
 pub use control::{Control, Event};
 pub use error::{Error, ErrorClass, Result};
 pub use estimator::{
-    BayesMethod, BayesianPca, FactorAnalysis, FactorSolver, Fit, Pca, Ppca, Run, Scale, Solver,
+    BayesMethod, BayesianPca, FactorAnalysis, FactorSolver, Fit, Groups, KMeans, Pca, Ppca, Run, Scale, Solver,
 };
 
 pub use request::{Data, Request};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{BayesReport, Plan, Scaled, Solver};
+use super::{BayesReport, ClusterReport, Plan, Scaled, Solver};
 use crate::algorithm::{Journey, RedundantFeatures, Stop};
 use crate::assess::Assessment;
 use crate::data::{counted_rows, counted_weight};
@@ -99,6 +99,8 @@ pub enum Details {
     Factor(Box<FactorReport>),
     /// Of Bayesian PCA.
     Bayes(BayesReport),
+    /// Of k-means.
+    Clusters(ClusterReport),
 }
 
 /// What a fit of factors adds to a report.
@@ -271,6 +273,14 @@ impl Report {
     pub fn bayes(&self) -> Option<&BayesReport> {
         match &self.details {
             Some(Details::Bayes(report)) => Some(report),
+            _ => None,
+        }
+    }
+
+    /// What k-means adds; `None` for other models.
+    pub fn clusters(&self) -> Option<&ClusterReport> {
+        match &self.details {
+            Some(Details::Clusters(report)) => Some(report),
             _ => None,
         }
     }

@@ -1,0 +1,151 @@
+//! Local search for k-means: a centre is taken away and put where rows lie far from theirs, as long as that helps.
+//!
+//! Lloyd's method ends at the optimum next to its start. A swap leaves it \[KMNPSW04; LS19\]: of some rows drawn
+//! with probability proportional to their share of the inertia, and all centres that could make room, the pair
+//! that leaves the least inertia is tried, and kept if Lloyd's method ends lower from there. For one row all K
+//! pairs cost one look at each row: with d₁, d₂ the distances to the nearest and second nearest centre, taking
+//! centre k away leaves $\sum_i w_i \min(d_i, d_{1i})$ + what the rows of k lose,
+//! $\sum_{i \in k} w_i (\min(d_i, d_{2i}) - \min(d_i, d_{1i}))$.
+
+use rand_chacha::ChaCha8Rng;
+
+use super::lloyd::{Lloyd, Problem, Settled};
+use super::seeding::{distances, draw_rows, weights};
+use super::{Guard, Iteration, Limits, Objective, Passes, Step, drive};
+use crate::blocks::Nearest;
+use crate::control::Control;
+use crate::data::{Table, map_chunks};
+use crate::error::Result;
+use crate::linalg::Mat;
+use std::sync::Arc;
+
+/// Rows that are drawn for each trial.
+const DRAWN: usize = 8;
+/// Passes of Lloyd's method after a swap: where it leads shows soon.
+const TRIAL: Limits = Limits { tolerance: 1e-6, iterations: 12 };
+/// Gains below this share are rounding.
+const GAIN: f64 = 1e-9;
+
+/// Rows of a sample, and Lloyd's method on them.
+pub(crate) struct Search<'a> {
+    pub(crate) sample: &'a Table<'a>,
+    pub(crate) problem: &'a Problem,
+    pub(crate) limits: Limits,
+}
+
+impl Search<'_> {
+    /// Lloyd's method from centres in the frame (p × K).
+    pub(crate) fn settle(&self, centres: Mat<f64>, limits: Limits, control: &Control<'_>) -> Result<Settled> {
+        let lloyd = Lloyd::new(self.problem, centres);
+        Ok(drive(Passes::over(self.sample, lloyd), limits, &control.quiet())?.0)
+    }
+}
+
+/// The search. It has converged when so many trials in a row have failed as the tolerance says.
+pub(crate) struct Swaps<'a> {
+    search: &'a Search<'a>,
+    best: Settled,
+    rows: Vec<TwoDistances>,
+    weights: Vec<f64>,
+    rng: ChaCha8Rng,
+    failures: usize,
+    swaps: usize,
+}
+
+/// The nearest centre of a row, and its squared distances to that and to the next.
+struct TwoDistances {
+    centre: usize,
+    first: f64,
+    second: f64,
+}
+
+impl<'a> Swaps<'a> {
+    /// From where Lloyd's method has come to rest.
+    pub(crate) fn new(search: &'a Search<'a>, best: Settled, rng: ChaCha8Rng) -> Result<Self> {
+        let rows = two_distances(search, &best)?;
+        Ok(Self { search, best, rows, weights: weights(search.sample), rng, failures: 0, swaps: 0 })
+    }
+
+    /// The row to put a centre at and the centre that makes room for it; `None` when every row lies at its
+    /// centre.
+    fn propose(&mut self) -> Result<Option<(Mat<f64>, usize)>> {
+        let (rows, weights) = (&self.rows, &self.weights);
+        let drawn = draw_rows(rows.len(), |i| weights[i] * rows[i].first, DRAWN, &mut self.rng);
+        let Some(drawn) = drawn else { return Ok(None) };
+        let to_drawn = distances(self.search.sample, self.search.problem, &drawn)?;
+        let k = self.best.centres.ncols();
+        let left = |c: usize| {
+            let (mut all, mut lost) = (0.0, vec![0.0; k]);
+            for (i, row) in rows.iter().enumerate() {
+                let d = to_drawn[(i, c)];
+                all += weights[i] * d.min(row.first);
+                lost[row.centre] += weights[i] * (d.min(row.second) - d.min(row.first));
+            }
+            let cheapest = (0..k).fold(0, |best, k| if lost[k] < lost[best] { k } else { best });
+            (all + lost[cheapest], cheapest)
+        };
+        let each: Vec<(f64, usize)> = (0..drawn.len()).map(left).collect();
+        let best = (0..drawn.len()).fold(0, |best, c| if each[c].0 < each[best].0 { c } else { best });
+        let row = super::seeding::columns(self.search.sample, &drawn[best..=best]);
+        Ok(Some((row, each[best].1)))
+    }
+
+    fn keep(&mut self, better: Settled) -> Result<()> {
+        self.rows = two_distances(self.search, &better)?;
+        self.best = better;
+        self.failures = 0;
+        self.swaps += 1;
+        Ok(())
+    }
+}
+
+impl Iteration for Swaps<'_> {
+    type Output = (Settled, usize);
+
+    fn objective(&self) -> Objective {
+        Objective { name: "inertia", guard: Guard::NeverRises }
+    }
+
+    fn converged(&self, tolerance: f64) -> bool {
+        self.failures as f64 >= tolerance || self.best.centres.ncols() < 2
+    }
+
+    fn step(&mut self, control: &Control<'_>) -> Result<Option<Step>> {
+        let Some((row, room)) = self.propose()? else { return Ok(None) };
+        let mut centres = self.best.centres.clone();
+        centres.col_mut(room).copy_from(row.col(0));
+        let tried = self.search.settle(centres, TRIAL, control)?;
+        let before = self.best.inertia;
+        self.failures += 1;
+        if tried.inertia < before * (1.0 - GAIN) {
+            let better = self.search.settle(tried.centres, self.search.limits, control)?;
+            self.keep(better)?;
+        }
+        Ok(Some(Step { objective: self.best.inertia, change: before - self.best.inertia }))
+    }
+
+    fn finish(self) -> Result<(Settled, usize)> {
+        Ok((self.best, self.swaps))
+    }
+}
+
+fn two_distances(search: &Search<'_>, best: &Settled) -> Result<Vec<TwoDistances>> {
+    let nearest = Nearest::of(Arc::clone(&search.problem.frame), best.centres.clone());
+    let parts = map_chunks(search.sample, |chunk| {
+        let all = nearest.distances(chunk)?;
+        Ok((0..all.nrows()).map(|i| two_least(all.row(i).iter().copied())).collect::<Vec<_>>())
+    })?;
+    Ok(parts.into_iter().flatten().collect())
+}
+
+fn two_least(distances: impl Iterator<Item = f64>) -> TwoDistances {
+    let mut found = TwoDistances { centre: 0, first: f64::INFINITY, second: f64::INFINITY };
+    for (k, d) in distances.enumerate() {
+        if d < found.first {
+            found = TwoDistances { centre: k, first: d, second: found.first };
+        } else {
+            found.second = found.second.min(d);
+        }
+    }
+    found
+}
