@@ -104,12 +104,13 @@ impl RowIteration for Lloyd<'_> {
     }
 
     fn evidence(&self) -> Clusters {
-        match &self.bounds {
+        let clusters = match &self.bounds {
             None => Clusters::about(Arc::clone(&self.nearest)),
             Some((bounds, drift)) => {
                 Clusters::bounded(Arc::clone(&self.nearest), Arc::clone(bounds), drift.clone())
             }
-        }
+        };
+        clusters.of_complete(self.problem.complete)
     }
 
     fn update(&mut self, mut evidence: Clusters) -> Result<Step> {

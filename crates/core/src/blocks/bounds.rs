@@ -11,10 +11,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::nearest::{Nearest, Tile};
 
-/// More than single precision rounds by.
-const MARGIN: f64 = 1.2e-7;
-/// Below this, single precision rounds by more than its share.
-const TINY: f64 = 1e-30;
+/// More than single precision rounds by, twice.
+const MARGIN: f64 = 2.5e-7;
+const LESS: f32 = 1.0 - 2.5e-7;
+const MORE: f32 = 1.0 + 2.5e-7;
+/// Numbers much below this are rounded by more than their share. The unit is the spread of the rows.
+const TINY: f32 = 1e-30;
 
 /// What is known of each row, by the first row of its chunk.
 #[derive(Debug, Default)]
@@ -25,9 +27,9 @@ pub(crate) struct RowBounds {
 /// How far centres have moved since the bounds were made.
 #[derive(Debug)]
 pub(crate) struct Drift {
-    each: Vec<f64>,  // of each centre (K)
-    group: Vec<f64>, // the largest of each group
-    half: Vec<f64>,  // half the distance of each centre to the nearest other, 0 where rows lack cells (K)
+    each: Vec<f32>,  // of each centre (K)
+    group: Vec<f32>, // the largest of each group
+    half: Vec<f32>,  // half the distance of each centre to the nearest other, 0 where rows lack cells (K)
 }
 
 /// The bounds of the rows of a chunk.
@@ -66,14 +68,16 @@ impl Drift {
         let (a, b) = (before.centres(), after.centres());
         let moved = |k: usize| {
             let squares = a.col(k).iter().zip(b.col(k).iter()).map(|(x, y)| (x - y) * (x - y));
-            squares.sum::<f64>().sqrt() * (1.0 + MARGIN)
+            squares.sum::<f64>().sqrt()
         };
         let each: Vec<f64> = (0..after.count()).map(moved).collect();
         let half = match complete {
-            true => after.half_apart().into_iter().map(|h| h * (1.0 - MARGIN)).collect(),
+            true => after.half_apart().into_iter().map(below).collect(),
             false => vec![0.0; after.count()],
         };
-        Self { group: after.groups().largest(&each), each, half }
+        let group = after.groups().largest(&each);
+        let above = |of: Vec<f64>| of.into_iter().map(above).collect();
+        Self { group: above(group), each: above(each), half }
     }
 }
 
@@ -136,19 +140,20 @@ impl ChunkBounds {
         for i in 0..block.len() / p {
             let row = first + i;
             let centre = self.centre[row] as usize;
-            let limit = self.lowered(row, drift).max(drift.half[centre]);
-            self.upper[row] = above(f64::from(self.upper[row]) + drift.each[centre]);
-            if f64::from(self.upper[row]) < limit {
+            let lower = &mut self.lower[row * groups..(row + 1) * groups];
+            let limit = lowered(lower, &drift.group).max(drift.half[centre]);
+            self.upper[row] = (self.upper[row] + drift.each[centre]) * MORE;
+            if self.upper[row] + TINY < limit {
                 continue;
             }
             let distance = nearest.distance(&block[i * p..(i + 1) * p], centre);
             self.upper[row] = above(distance.sqrt());
-            if f64::from(self.upper[row]) < limit {
+            if self.upper[row] + TINY < limit {
                 continue;
             }
             open.push((i, distance, centre));
             let lower = &self.lower[row * groups..(row + 1) * groups];
-            let near = (0..groups).filter(|g| lower[*g] <= self.upper[row]);
+            let near = (0..groups).filter(|g| lower[*g] <= self.upper[row] + TINY);
             near.for_each(|g| pending[g].push(open.len() - 1));
         }
         self.look(nearest, first, block, &open, &pending);
@@ -205,28 +210,27 @@ impl ChunkBounds {
         let other = if own { found.second } else { found.best };
         self.lower[found.row * groups + found.group] = below(other.sqrt());
     }
+}
 
-    /// Lowers the bounds of a row by the drift; the least of them.
-    fn lowered(&mut self, row: usize, drift: &Drift) -> f64 {
-        let groups = drift.group.len();
-        let lower = &mut self.lower[row * groups..(row + 1) * groups];
-        let mut least = f64::INFINITY;
-        for (lower, drift) in lower.iter_mut().zip(&drift.group) {
-            *lower = below(f64::from(*lower) - drift);
-            least = least.min(f64::from(*lower));
-        }
-        least
+/// Lowers bounds by drifts; the least of them.
+#[inline(always)]
+fn lowered(lower: &mut [f32], drift: &[f32]) -> f32 {
+    let mut least = f32::INFINITY;
+    for (lower, drift) in lower.iter_mut().zip(drift) {
+        *lower = (*lower - drift) * LESS; // of a negative bound the margin makes more, which is below 0 still
+        least = if *lower < least { *lower } else { least };
     }
+    least
 }
 
 /// A single-precision number that is not below.
 #[allow(clippy::cast_possible_truncation, reason = "rounding is what the margin is for")]
 fn above(x: f64) -> f32 {
-    (x * (1.0 + MARGIN)).max(TINY) as f32
+    (x * (1.0 + MARGIN)) as f32
 }
 
-/// A single-precision number that is not above, and not negative.
+/// A single-precision number that is not above.
 #[allow(clippy::cast_possible_truncation, reason = "rounding is what the margin is for")]
 fn below(x: f64) -> f32 {
-    if x < TINY { 0.0 } else { (x * (1.0 - MARGIN)) as f32 }
+    (x * (1.0 - MARGIN)) as f32
 }

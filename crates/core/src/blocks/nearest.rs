@@ -276,8 +276,9 @@ impl Nearest {
 
     /// Squared distance of a row in the frame to one centre.
     pub(crate) fn distance(&self, row: &[f64], centre: usize) -> f64 {
-        let squares = row.iter().zip(self.centres.col_as_slice(centre)).map(|(x, c)| (x - c) * (x - c));
-        squares.fold(0.0, |sum, d| if d.is_nan() { sum } else { sum + d })
+        let squares = || row.iter().zip(self.centres.col_as_slice(centre)).map(|(x, c)| (x - c) * (x - c));
+        let sum = squares().fold(0.0, |sum, d| sum + d);
+        if sum.is_nan() { squares().filter(|d| !d.is_nan()).fold(0.0, |sum, d| sum + d) } else { sum }
     }
 
     /// The two nearest centres of a group for eight rows.
@@ -285,9 +286,9 @@ impl Nearest {
         let (packed, members) = (&self.packed[group], &self.groups.members[group]);
         let arch = pulp::Arch::new();
         if tile.missing {
-            arch.dispatch(|| two_nearest::<true>(&tile.cells, packed, members))
+            arch.dispatch(Search::<true> { rows: &tile.cells, packed, members })
         } else {
-            arch.dispatch(|| two_nearest::<false>(&tile.cells, packed, members))
+            arch.dispatch(Search::<false> { rows: &tile.cells, packed, members })
         }
     }
 
@@ -417,27 +418,45 @@ pub(crate) fn least(distances: &[f64]) -> (usize, f64) {
 /// Squared distances of eight rows (p × 8) to four centres (p × 4), features in their order.
 #[inline(always)]
 fn tile_distances<const MISSING: bool>(rows: &[f64], centres: &[f64]) -> [[f64; LANES]; TILE] {
+    let (rows, centres) = (rows.as_chunks::<LANES>().0, centres.as_chunks::<TILE>().0);
     let mut sum = [[0.0; LANES]; TILE];
-    for (x, c) in rows.chunks_exact(LANES).zip(centres.chunks_exact(TILE)) {
-        for (sum, c) in sum.iter_mut().zip(c) {
-            for (sum, x) in sum.iter_mut().zip(x) {
-                let d = (x - c) * (x - c);
-                *sum += if MISSING && d.is_nan() { 0.0 } else { d };
+    for (x, c) in rows.iter().zip(centres) {
+        for k in 0..TILE {
+            for l in 0..LANES {
+                let d = x[l] - c[k];
+                let square = d * d;
+                sum[k][l] += if MISSING && square.is_nan() { 0.0 } else { square };
             }
         }
     }
     sum
 }
 
+/// A search for the two nearest centres. A closure would not be compiled for the vector unit that it runs on.
+struct Search<'a, const MISSING: bool> {
+    rows: &'a [f64],
+    packed: &'a [f64],
+    members: &'a [usize],
+}
+
+impl<const MISSING: bool> pulp::NullaryFnOnce for Search<'_, MISSING> {
+    type Output = TwoNearest;
+
+    #[inline(always)]
+    fn call(self) -> TwoNearest {
+        two_nearest::<MISSING>(self.rows, self.packed, self.members)
+    }
+}
+
 #[inline(always)]
 fn two_nearest<const MISSING: bool>(rows: &[f64], packed: &[f64], members: &[usize]) -> TwoNearest {
-    let (mut best, mut second, mut at) = ([f64::INFINITY; LANES], [f64::INFINITY; LANES], [0_u64; LANES]);
+    let (mut best, mut second, mut at) = ([f64::INFINITY; LANES], [f64::INFINITY; LANES], [0.0; LANES]);
     let stride = (rows.len() / LANES).max(1) * TILE;
     for (tile, centres) in packed.chunks_exact(stride).enumerate() {
         let distances = tile_distances::<MISSING>(rows, centres);
         let some = TILE.min(members.len() - tile * TILE);
         for (k, d) in distances.iter().enumerate().take(some) {
-            let place = (tile * TILE + k) as u64;
+            let place = (tile * TILE + k) as f64;
             for l in 0..LANES {
                 let nearer = d[l] < best[l];
                 let other = if nearer { best[l] } else { d[l] };
@@ -447,7 +466,7 @@ fn two_nearest<const MISSING: bool>(rows: &[f64], packed: &[f64], members: &[usi
             }
         }
     }
-    #[allow(clippy::cast_possible_truncation, reason = "a place in a list")]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place in a list")]
     let index = at.map(|at| members.get(at as usize).copied().unwrap_or(0));
     TwoNearest { best, second, index }
 }

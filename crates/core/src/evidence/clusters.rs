@@ -40,6 +40,7 @@ pub struct Clusters {
     /// The row of each centre that is farthest from it.
     pub(crate) farthest: Vec<Option<Farthest>>,
     bounds: Option<(Arc<RowBounds>, Option<Arc<Drift>>)>,
+    complete: bool, // it is known that no cell is missing
 }
 
 /// The row that is farthest from its centre; the first of several.
@@ -78,12 +79,18 @@ impl Clusters {
             within: vec![0.0; k],
             farthest: vec![None; k],
             bounds: None,
+            complete: false,
         }
     }
 
     /// Of no rows, with bounds that spare distances. Squared distances and farthest rows are then not known.
     pub(crate) fn bounded(nearest: Arc<Nearest>, bounds: Arc<RowBounds>, drift: Option<Arc<Drift>>) -> Self {
         Self { bounds: Some((bounds, drift)), ..Self::about(nearest) }
+    }
+
+    /// The same, for rows of which it is known whether they are all complete.
+    pub(crate) fn of_complete(self, complete: bool) -> Self {
+        Self { complete, ..self }
     }
 
     /// Whether squared distances and farthest rows are known.
@@ -144,8 +151,10 @@ impl Clusters {
                     self.measure(*k, *d, weight(i), row);
                 }
             }
-            for (i, row) in block.chunks_exact(p).enumerate() {
-                self.add(labels[i], weight(i), row);
+            if self.complete {
+                self.add_complete(&labels, weight, block);
+            } else {
+                block.chunks_exact(p).enumerate().for_each(|(i, row)| self.add(labels[i], weight(i), row));
             }
         });
     }
@@ -183,6 +192,20 @@ impl Clusters {
         let known = self.farthest[centre].as_ref();
         if known.is_none_or(|known| (distance, known.row) > (known.distance, row)) {
             self.farthest[centre] = Some(Farthest { distance, row, weight, cells: cells.to_vec() });
+        }
+    }
+
+    /// Adds complete rows to their centres.
+    fn add_complete(&mut self, labels: &[usize], weight: impl Fn(usize) -> f64, block: &[f64]) {
+        let p = self.sums.nrows().max(1);
+        for (i, (row, centre)) in block.chunks_exact(p).zip(labels).enumerate() {
+            let weight = weight(i);
+            if weight > 0.0 {
+                self.rows += 1;
+                self.weight[*centre] += weight;
+                let sums = self.sums.col_as_slice_mut(*centre);
+                sums.iter_mut().zip(row).for_each(|(s, x)| *s += weight * x);
+            }
         }
     }
 
