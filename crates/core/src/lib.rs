@@ -59,7 +59,8 @@ pub use algorithm::{Components, Seeding};
 pub use control::{Control, Event};
 pub use error::{Error, ErrorClass, Result};
 pub use estimator::{
-    BayesMethod, BayesianPca, FactorAnalysis, FactorSolver, Fit, Groups, KMeans, Pca, Ppca, Run, Scale, Solver,
+    BayesMethod, BayesianPca, FactorAnalysis, FactorSolver, Fit, Groups, KMeans, Pca, Ppca, Run, Scale,
+    Solver,
 };
 
 pub use request::{Data, Request};

@@ -1,6 +1,6 @@
 //! The flags of models that put rows into groups.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use covary::estimator::Groups as Wanted;
 
 use super::{Question, TRIPLES_HELP};
@@ -15,6 +15,32 @@ pub(crate) struct Groups {
     /// which the best is taken
     #[arg(short = 'k', long = "groups", value_name = "K|A-B|auto", value_parser = args::groups)]
     pub(crate) groups: Option<Wanted>,
+    /// How k-means draws its first centres [default: k-means++]
+    #[arg(long, value_name = "HOW")]
+    pub(crate) init: Option<Init>,
+    /// Leave k-means where Lloyd's method ends, without the swaps of centres that nearly always lead to a better
+    /// end
+    #[arg(long)]
+    pub(crate) no_polish: bool,
+}
+
+/// How first centres are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Init {
+    /// Rows far from each other: greedy k-means++
+    #[value(name = "k-means++")]
+    PlusPlus,
+    /// Any rows
+    Random,
+}
+
+impl From<Init> for covary::Seeding {
+    fn from(init: Init) -> Self {
+        match init {
+            Init::PlusPlus => Self::PlusPlus,
+            Init::Random => Self::Random,
+        }
+    }
 }
 
 /// The cluster or mixture component of each row

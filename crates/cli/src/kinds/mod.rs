@@ -2,6 +2,7 @@
 //! have.
 
 mod axes;
+mod clusters;
 mod factors;
 
 use std::sync::Arc;
@@ -16,6 +17,9 @@ use crate::flags;
 
 /// Share of the variance to explain when nobody asks for a number of components.
 const DEFAULT_SHARE: f64 = 0.9;
+
+/// The kinds that have components or factors, of which -q says how many.
+const WITH_COMPONENTS: &[&str] = &["ppca", "pca", "fa", "bpca"];
 
 /// What flags say about a family.
 pub(crate) struct Wanted<'a> {
@@ -34,8 +38,13 @@ pub(crate) struct Wanted<'a> {
 type Builder = fn(&Wanted<'_>) -> Result<(Arc<dyn Family>, String)>;
 
 /// Every kind that can be fitted.
-static BUILDERS: &[(&str, Builder)] =
-    &[("ppca", axes::ppca), ("pca", axes::pca), ("bpca", axes::bpca), ("fa", factors::fa)];
+static BUILDERS: &[(&str, Builder)] = &[
+    ("ppca", axes::ppca),
+    ("pca", axes::pca),
+    ("bpca", axes::bpca),
+    ("fa", factors::fa),
+    ("kmeans", clusters::kmeans),
+];
 
 /// The family that is wanted, and why it has so many components, in words.
 pub(crate) fn family(wanted: &Wanted<'_>) -> Result<(Arc<dyn Family>, String)> {
@@ -58,14 +67,17 @@ fn only_of_some_kinds(wanted: &Wanted<'_>) -> Result<()> {
             &["fa"][..],
             ", or turn the components afterwards with covary rotate",
         ),
-        ("--starts", factor(|f| f.starts.is_some()), &["fa"], ", or leave it out"),
+        ("--starts", factor(|f| f.starts.is_some()), &["fa", "kmeans"], ", or leave it out"),
         ("--lower", factor(|f| f.lower.is_some()), &["fa"], ", or leave it out"),
         ("-k", wanted.groups.is_some_and(|g| g.groups.is_some()), &["kmeans"], ", or leave it out"),
+        ("--init", wanted.groups.is_some_and(|g| g.init.is_some()), &["kmeans"], ", or leave it out"),
+        ("--no-polish", wanted.groups.is_some_and(|g| g.no_polish), &["kmeans"], ", or leave it out"),
+        ("-q", wanted.components.is_some(), WITH_COMPONENTS, ", or give the number of groups with -k"),
         ("--method", wanted.method.is_some(), &["bpca"], ", or leave it out"),
         (
             "--start",
             wanted.start.is_some(),
-            &["ppca", "pca", "bpca"],
+            &["ppca", "pca", "bpca", "kmeans"],
             "; factor analysis starts from the data, with --starts N from N places",
         ),
     ];

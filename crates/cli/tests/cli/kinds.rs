@@ -20,17 +20,20 @@ const COMMANDS: &[(&[&str], Capability)] = &[
     (&["assign", "MODEL", "x.csv"], Capability::Assign),
     (&["assign", "MODEL", "x.csv", "--probabilities"], Capability::Memberships),
     (&["rotate", "MODEL", "--method", "varimax"], Capability::Loadings),
-    (&["inspect", "MODEL"], Capability::Loadings),
-    (&["inspect", "MODEL", "--json"], Capability::Loadings),
 ];
+
+/// How many components or groups each kind is asked for.
+fn how_many(kind: &Kind) -> [&'static str; 2] {
+    if kind.capabilities.contains(&Capability::Assign) { ["-k", "2"] } else { ["-q", "2"] }
+}
 
 /// A model of each kind, as NAME.covary.
 fn fitted(place: &Place, kind: &Kind, data: &str, more: &[&str]) -> String {
     let model = format!("{kind}.covary");
     // To the last digits, so that two runs end at the same point.
     let tolerance: &[&str] = if kind.name == "fa" { &["--tol", "1e-12"] } else { &[] };
-    let fit = ["fit", data, "--model", kind.name, "-q", "2", "-o", &model, "--quiet"];
-    place.ok(&[&fit[..], tolerance, more].concat());
+    let fit = ["fit", data, "--model", kind.name, "-o", &model, "--quiet"];
+    place.ok(&[&fit[..], &how_many(kind), tolerance, more].concat());
     model
 }
 
@@ -52,6 +55,9 @@ fn each_command_answers_or_refuses_by_what_the_kind_can_do() {
             words.extend(who);
             place.fails(&command, 2, &words);
         }
+        for command in [&["inspect", &model][..], &["inspect", &model, "--json"]] {
+            assert!(place.ok(command).contains(kind.name), "{command:?}");
+        }
     }
 }
 
@@ -61,13 +67,23 @@ fn options_of_one_kind_are_refused_with_others_by_name() {
     table_of(&place, "x.csv", &rows(40, 6, 3));
     for (option, value, owner) in [
         ("--rotate", "varimax", "fa"),
-        ("--starts", "3", "fa"),
+        ("--starts", "3", "fa kmeans"),
         ("--lower", "0.01", "fa"),
         ("--method", "vb", "bpca"),
+        ("--init", "random", "kmeans"),
+        ("--no-polish", "", "kmeans"),
     ] {
         for kind in KINDS {
-            let fit = ["fit", "x.csv", "-q", "2", "--model", kind.name, option, value];
-            match kind.name == owner {
+            let fit =
+                [&["fit", "x.csv", "--model", kind.name, option][..], &how_many(kind), &[value]].concat();
+            // A switch has no value.
+            let fit: Vec<&str> = fit.into_iter().filter(|word| !word.is_empty()).collect();
+            let fit = match value {
+                "" => fit,
+                _ => [&fit[..4], &fit[5..7], &[option, value]].concat(),
+            };
+            let (owners, owner) = (owner, owner.split(' ').next().unwrap_or(owner));
+            match owners.split(' ').any(|owner| owner == kind.name) {
                 true => drop(place.ok(&fit)),
                 false => place.fails(&fit, 2, &[option, Kind::named(owner).unwrap().title, "--model"]),
             }
@@ -97,11 +113,13 @@ fn standardised_fits_answer_in_the_units_of_the_data() {
                 let numbers = |place: &Place| csv(&place.ok(command)).1;
                 (numbers(&ours), numbers(&theirs))
             };
-            for command in [
-                &["reconstruct", &model, "x.csv"][..],
-                &["impute", &model, "x.csv"],
-                &["sample", &model, "-n", "7", "--seed", "5"],
-            ] {
+            let asked = [
+                (&["reconstruct", &model, "x.csv"][..], Capability::Reconstruct),
+                (&["impute", &model, "x.csv"], Capability::Fill),
+                (&["sample", &model, "-n", "7", "--seed", "5"], Capability::Density),
+            ];
+            let has = |capability: Capability| kind.capabilities.contains(&capability);
+            for (command, _) in asked.into_iter().filter(|(_, needed)| has(*needed)) {
                 let (a, b) = both(command);
                 for (a, b) in a.iter().zip(&b) {
                     for j in 0..6 {
@@ -109,6 +127,17 @@ fn standardised_fits_answer_in_the_units_of_the_data() {
                         assert!((a - b).abs() < 1e-12 * (1.0 + b.abs()), "{kind} {command:?}: {a} and {b}");
                     }
                 }
+            }
+            if has(Capability::Assign) {
+                let (a, b) = both(&["assign", &model, "x.csv"]);
+                assert_eq!(a, b, "{kind} assigns in scaled units");
+                let (a, b) = both(&["transform", &model, "x.csv"]);
+                let pairs = a.iter().flatten().zip(b.iter().flatten());
+                assert!(pairs.clone().all(|(a, b)| (a - b).abs() < 1e-11 * (1.0 + b)), "{kind} distances");
+            }
+            assert!(ours.ok(&["inspect", &model]).contains("standard deviation"), "{kind}");
+            if !has(Capability::Density) {
+                continue;
             }
             let (a, b) = both(&["score", &model, "x.csv"]);
             for (i, (a, b)) in a.iter().zip(&b).enumerate() {
@@ -131,7 +160,6 @@ fn standardised_fits_answer_in_the_units_of_the_data() {
                 assert!((w - expected).abs() < 1e-11, "{kind} loadings: {w} and {expected}");
             }
             assert_eq!(a["scaled"].as_str(), Some(if root { "pareto" } else { "unit" }));
-            assert!(ours.ok(&["inspect", &model]).contains("standard deviation"), "{kind}");
         }
     }
 }

@@ -70,7 +70,14 @@ impl<'a> Lloyd<'a> {
         };
         let nearest = Arc::new(Nearest::new(Arc::clone(&problem.frame), centres, Arc::new(groups)));
         let bounds = problem.bounds.then(|| (Arc::default(), None));
-        Self { problem, nearest, bounds, objective: f64::INFINITY, change: f64::INFINITY, weights: Vec::new() }
+        Self {
+            problem,
+            nearest,
+            bounds,
+            objective: f64::INFINITY,
+            change: f64::INFINITY,
+            weights: Vec::new(),
+        }
     }
 
     /// Forgets the bounds: the next pass looks at every distance.

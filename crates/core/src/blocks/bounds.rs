@@ -121,7 +121,13 @@ impl ChunkBounds {
                 for (lane, row) in rows.iter().enumerate() {
                     let (d, index) = (found.best[lane], found.index[lane]);
                     best[lane] = if (d, index) < best[lane] { (d, index) } else { best[lane] };
-                    looked.push(Looked { row: first + row, group, best: d, second: found.second[lane], index });
+                    looked.push(Looked {
+                        row: first + row,
+                        group,
+                        best: d,
+                        second: found.second[lane],
+                        index,
+                    });
                 }
             }
             for (lane, row) in rows.iter().enumerate() {

@@ -18,6 +18,7 @@
 //! ```
 
 mod bayes;
+mod clusters;
 mod common;
 mod components;
 mod factors;
@@ -122,6 +123,7 @@ static FAMILIES: &[Family] = &[
     Family { kind: "ppca", choices: Choices { cut: false, errors: true, level: true }, part: ppca::part },
     Family { kind: "fa", choices: Choices { cut: true, errors: true, level: false }, part: factors::part },
     Family { kind: "bpca", choices: NO_CHOICES, part: bayes::part },
+    Family { kind: "kmeans", choices: NO_CHOICES, part: clusters::part },
 ];
 
 const NO_CHOICES: Choices = Choices { cut: false, errors: false, level: false };
@@ -155,6 +157,7 @@ struct PartFacts {
     noise: Option<ppca::NoiseEstimate>,
     factors: Option<factors::FactorFacts>,
     bayes: Option<bayes::BayesFacts>,
+    clusters: Option<clusters::ClusterFacts>,
     #[serde(flatten)]
     precision: Option<ppca::Precision>,
 }

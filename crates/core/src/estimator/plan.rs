@@ -161,7 +161,9 @@ impl Costs {
             Solver::Dual => n * n * p + self.decomposition(n) + 2.0 * n * p * self.q.unwrap_or(n),
             Solver::Krylov => KRYLOV_PASSES * 4.0 * n * p * self.block,
             Solver::Em => KRYLOV_PASSES * n * p * self.evidence(),
-            Solver::Svd | Solver::Auto | Solver::Newton | Solver::Lloyd | Solver::Given => 6.0 * n * p * n.min(p),
+            Solver::Svd | Solver::Auto | Solver::Newton | Solver::Lloyd | Solver::Given => {
+                6.0 * n * p * n.min(p)
+            }
         }
     }
 
@@ -172,7 +174,9 @@ impl Costs {
             Solver::Dual => SQUARES * self.n * self.n + self.p * self.q.unwrap_or(self.n),
             Solver::Krylov => 16.0 * self.p * self.block,
             Solver::Em => EVIDENCES * self.p * self.evidence(),
-            Solver::Svd | Solver::Auto | Solver::Newton | Solver::Lloyd | Solver::Given => 3.0 * self.n * self.p,
+            Solver::Svd | Solver::Auto | Solver::Newton | Solver::Lloyd | Solver::Given => {
+                3.0 * self.n * self.p
+            }
         };
         (cells * 8.0) as usize
     }

@@ -55,8 +55,10 @@ impl SavedModel {
             }
             None => Vec::new(),
         };
-        // Directions of no variance may have been added.
-        eigenvalues.resize(eigenvalues.len().max(model.n_latent()), 0.0);
+        if model.as_loadings().is_some() {
+            // Directions of no variance may have been added.
+            eigenvalues.resize(eigenvalues.len().max(model.n_latent()), 0.0);
+        }
         Ok(Self { model, features, eigenvalues, report })
     }
 

@@ -30,9 +30,9 @@ const LIMITS: Limits = Limits { tolerance: 1e-8, iterations: 100 };
 /// The number of clusters by the gap statistic \[TWH01\], and the table that it rests on.
 ///
 /// $\text{Gap}(K) = E[\ln W^*_K] - \ln W_K$ compares the inertia W of K clusters with that of rows that fill the
-/// box of the data along its principal axes evenly. The choice is the smallest K whose gap is not below the next
-/// one's by more than that one's standard error. One more than the most is looked at, so that the most can be
-/// chosen.
+/// box of the data along its principal axes evenly. The choice is the smallest K whose gap is within one standard
+/// error of the largest \[DF02\]. The rule of \[TWH01\] compares with the next K only, and stops at 1 where three
+/// clusters are as far from each other, because two explain them no better than one.
 pub(super) fn choose(
     family: &KMeans,
     look: &Look<'_>,
@@ -43,9 +43,8 @@ pub(super) fn choose(
     let axes = BoxOfRows::around(&sample)?;
     let references: Vec<Table<'static>> =
         (0..REFERENCES).map(|b| axes.draw(&sample, family.run.seed, b)).collect::<Result<_>>()?;
-    let most = (*range.end() + 1).min(sample.shape().0.max(1));
     let mut rows: Vec<KTableRow> = Vec::new();
-    for clusters in *range.start()..=most.max(*range.start()) {
+    for clusters in range.clone() {
         control.check()?;
         let inertia = inertia(family, look, &sample, clusters, true, control)?;
         let logs: Vec<f64> = references
@@ -60,30 +59,26 @@ pub(super) fn choose(
     Ok(decide(rows, *range.end()))
 }
 
-/// The smallest number whose gap is not far below the next.
+/// The smallest number whose gap is within one standard error of the largest.
 fn decide(rows: Vec<KTableRow>, most: usize) -> (usize, KTable) {
-    let allowed: Vec<&KTableRow> = rows.iter().filter(|row| row.clusters <= most).collect();
-    let rule = |pair: &&[KTableRow]| match (pair[0].gap, pair[1].gap) {
-        (Some(gap), Some(next)) => gap >= next - pair[1].error,
-        (None, _) => true,
-        (Some(_), None) => false,
+    let exact = rows.iter().find(|row| row.gap.is_none()).map(|row| row.clusters);
+    let higher = |best: &KTableRow, row: &KTableRow| row.gap > best.gap;
+    let largest = rows.iter().fold(None, |best: Option<&KTableRow>, row| match best {
+        Some(best) if !higher(best, row) => Some(best),
+        _ => Some(row),
+    });
+    let near = |row: &&KTableRow| largest.is_some_and(|best| row.gap >= best.gap.map(|gap| gap - best.error));
+    let (clusters, reason) = match (exact, rows.iter().find(near)) {
+        (Some(k), _) => (k, "chosen because every row lies at its centre then"),
+        (None, Some(row)) if row.clusters == most && rows.len() > 1 => {
+            (most, "chosen by the gap statistic, which still grows: more may be better")
+        }
+        (None, Some(row)) => {
+            (row.clusters, "chosen by the gap statistic: the fewest within one standard error of the largest")
+        }
+        (None, None) => (most, "the most that were allowed"),
     };
-    let first = rows.windows(2).find(rule).map(|pair| pair[0].clusters).filter(|k| *k <= most);
-    let exact = allowed.iter().find(|row| row.gap.is_none()).map(|row| row.clusters);
-    let highest = || {
-        let largest = |best: &KTableRow, row: &KTableRow| row.gap > best.gap;
-        allowed.iter().fold(None, |best: Option<&KTableRow>, row| match best {
-            Some(best) if !largest(best, row) => Some(best),
-            _ => Some(row),
-        })
-    };
-    let (clusters, reason) = match (first, exact, highest()) {
-        (Some(k), ..) => (k, "chosen by the gap statistic: the fewest within one standard error of the next".into()),
-        (_, Some(k), _) => (k, "chosen because every row lies at its centre then".into()),
-        (_, _, Some(row)) => (row.clusters, "chosen by the largest gap statistic, which still grows".into()),
-        _ => (most, "the most that were allowed".into()),
-    };
-    (clusters, KTable { reason, rows })
+    (clusters, KTable { reason: reason.into(), rows })
 }
 
 fn row(clusters: usize, inertia: f64, inside: f64, logs: &[f64]) -> KTableRow {
@@ -117,7 +112,7 @@ fn inertia(
 
 /// The box that rows fill, along principal axes or, where cells are missing, along the features.
 struct BoxOfRows {
-    axes: Option<Mat<f64>>,   // (p × p)
+    axes: Option<Mat<f64>>, // (p × p)
     range: Vec<(f64, f64)>, // least and most along each axis
 }
 

@@ -102,7 +102,9 @@ impl<'a> Look<'a> {
         let inside = |v: f64| v / unit / unit;
         let squares = variances.iter().zip(margins.weight()).map(|(v, w)| inside(*v) * w).sum();
         let variance = variances.iter().map(|v| inside(*v)).sum::<f64>() / p as f64;
-        let bytes = census.rows().saturating_mul(RowBounds::bytes_per_row(Problem::n_groups(family.groups.range().1)));
+        let bytes = census
+            .rows()
+            .saturating_mul(RowBounds::bytes_per_row(Problem::n_groups(family.groups.range().1)));
         let problem = Problem {
             frame: Arc::new(frame),
             squares,
@@ -198,10 +200,12 @@ impl<'a> Look<'a> {
             if missing == 0 || settled.inertia <= 0.0 || journey.stop != Stop::Converged {
                 break;
             }
-            let nearest = crate::blocks::Nearest::of(Arc::clone(&self.problem.frame), settled.centres.clone());
+            let nearest =
+                crate::blocks::Nearest::of(Arc::clone(&self.problem.frame), settled.centres.clone());
             let nearest = Arc::new(nearest);
             let evidence = gather(self.source, || Clusters::about(Arc::clone(&nearest)), control)?;
-            let mut far: Vec<_> = evidence.farthest.into_iter().flatten().filter(|far| far.distance > 0.0).collect();
+            let mut far: Vec<_> =
+                evidence.farthest.into_iter().flatten().filter(|far| far.distance > 0.0).collect();
             far.sort_by(|a, b| b.distance.total_cmp(&a.distance).then(a.row.cmp(&b.row)));
             far.truncate(missing);
             if far.is_empty() {
@@ -282,12 +286,12 @@ impl<'a> Look<'a> {
             seconds: started.elapsed().as_secs_f64(),
             spectrum: None,
         }
-    
     }
 
     fn plan(&self, clusters: usize, sample: Option<usize>) -> Plan {
         let p = self.source.n_features();
-        let bounds = if self.problem.bounds { RowBounds::bytes_per_row(Problem::n_groups(clusters)) } else { 0 };
+        let bounds =
+            if self.problem.bounds { RowBounds::bytes_per_row(Problem::n_groups(clusters)) } else { 0 };
         let reason = match sample {
             Some(rows) => format!("passes over the rows, from a start that was found on {rows} of them"),
             None => "passes over the rows".into(),
