@@ -6,6 +6,7 @@ from covary._covary import __version__
 from covary._factor import FactorAnalysis
 from covary._files import load, read
 from covary._input import observed
+from covary._kmeans import KMeans
 from covary._pca import PCA
 from covary._ppca import PPCA
 from covary._rotate import Rotation, rotate
@@ -14,6 +15,7 @@ from covary._select import Selection, select
 __all__ = [
     "BayesianPCA",
     "FactorAnalysis",
+    "KMeans",
     "PCA",
     "PPCA",
     "Rotation",

@@ -7,22 +7,28 @@
 //! centre k away leaves $\sum_i w_i \min(d_i, d_{1i})$ + what the rows of k lose,
 //! $\sum_{i \in k} w_i (\min(d_i, d_{2i}) - \min(d_i, d_{1i}))$.
 
+use std::sync::Arc;
+
+use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::lloyd::{Lloyd, Problem, Settled};
-use super::seeding::{distances, draw_rows, weights};
-use super::{Guard, Iteration, Limits, Objective, Passes, Step, drive};
+use super::seeding::{columns, distances, draw_rows, weights};
+use super::{Guard, Iteration, Journey, Limits, Objective, Passes, Step, drive};
 use crate::blocks::Nearest;
 use crate::control::Control;
 use crate::data::{Table, map_chunks};
 use crate::error::Result;
 use crate::linalg::Mat;
-use std::sync::Arc;
 
-/// Rows that are drawn for each trial.
-const DRAWN: usize = 8;
-/// Passes of Lloyd's method after a swap: where it leads shows soon.
-const TRIAL: Limits = Limits { tolerance: 1e-6, iterations: 12 };
+/// Rows that are drawn for a trial, in turn: the best pair of many is tried first, but where it fails it would be
+/// proposed again and again, so less is chosen and more left to chance. 0 is one row and any centre.
+const DRAWN: [usize; 4] = [8, 3, 1, 0];
+/// Passes of Lloyd's method after a swap, before and after a first look at where it leads.
+const FIRST: Limits = Limits { tolerance: 1e-6, iterations: 4 };
+const REST: Limits = Limits { tolerance: 1e-6, iterations: 12 };
+/// A trial goes on when so many times the gain of its last pass would make it the best.
+const HOPE: f64 = 8.0;
 /// Gains below this share are rounding.
 const GAIN: f64 = 1e-9;
 
@@ -35,9 +41,14 @@ pub(crate) struct Search<'a> {
 
 impl Search<'_> {
     /// Lloyd's method from centres in the frame (p × K).
-    pub(crate) fn settle(&self, centres: Mat<f64>, limits: Limits, control: &Control<'_>) -> Result<Settled> {
+    pub(crate) fn settle(
+        &self,
+        centres: Mat<f64>,
+        limits: Limits,
+        control: &Control<'_>,
+    ) -> Result<(Settled, Journey)> {
         let lloyd = Lloyd::new(self.problem, centres);
-        Ok(drive(Passes::over(self.sample, lloyd), limits, &control.quiet())?.0)
+        drive(Passes::over(self.sample, lloyd), limits, &control.quiet())
     }
 }
 
@@ -70,8 +81,13 @@ impl<'a> Swaps<'a> {
     /// centre.
     fn propose(&mut self) -> Result<Option<(Mat<f64>, usize)>> {
         let (rows, weights) = (&self.rows, &self.weights);
-        let drawn = draw_rows(rows.len(), |i| weights[i] * rows[i].first, DRAWN, &mut self.rng);
+        let count = DRAWN[self.failures % DRAWN.len()];
+        let drawn = draw_rows(rows.len(), |i| weights[i] * rows[i].first, count.max(1), &mut self.rng);
         let Some(drawn) = drawn else { return Ok(None) };
+        if count == 0 {
+            let centre = self.rng.random_range(0..self.best.centres.ncols());
+            return Ok(Some((columns(self.search.sample, &drawn), centre)));
+        }
         let to_drawn = distances(self.search.sample, self.search.problem, &drawn)?;
         let k = self.best.centres.ncols();
         let left = |c: usize| {
@@ -86,8 +102,26 @@ impl<'a> Swaps<'a> {
         };
         let each: Vec<(f64, usize)> = (0..drawn.len()).map(left).collect();
         let best = (0..drawn.len()).fold(0, |best, c| if each[c].0 < each[best].0 { c } else { best });
-        let row = super::seeding::columns(self.search.sample, &drawn[best..=best]);
+        let row = columns(self.search.sample, &drawn[best..=best]);
         Ok(Some((row, each[best].1)))
+    }
+
+    /// Where Lloyd's method comes to rest from there, if that is better.
+    fn tried(&self, centres: Mat<f64>, control: &Control<'_>) -> Result<Option<Settled>> {
+        let goal = self.best.inertia * (1.0 - GAIN);
+        let (tried, journey) = self.search.settle(centres, FIRST, control)?;
+        let last = match journey.trace.as_slice() {
+            [.., a, b] => a - b,
+            _ => 0.0,
+        };
+        if tried.inertia - HOPE * last >= goal {
+            return Ok(None);
+        }
+        let (tried, _) = self.search.settle(tried.centres, REST, control)?;
+        if tried.inertia >= goal {
+            return Ok(None);
+        }
+        Ok(Some(self.search.settle(tried.centres, self.search.limits, control)?.0))
     }
 
     fn keep(&mut self, better: Settled) -> Result<()> {
@@ -114,11 +148,9 @@ impl Iteration for Swaps<'_> {
         let Some((row, room)) = self.propose()? else { return Ok(None) };
         let mut centres = self.best.centres.clone();
         centres.col_mut(room).copy_from(row.col(0));
-        let tried = self.search.settle(centres, TRIAL, control)?;
         let before = self.best.inertia;
         self.failures += 1;
-        if tried.inertia < before * (1.0 - GAIN) {
-            let better = self.search.settle(tried.centres, self.search.limits, control)?;
+        if let Some(better) = self.tried(centres, control)? {
             self.keep(better)?;
         }
         Ok(Some(Step { objective: self.best.inertia, change: before - self.best.inertia }))

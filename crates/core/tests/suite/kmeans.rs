@@ -352,7 +352,7 @@ fn scales_of_any_size_give_the_same_labels() {
         let scaled = Mat::from_fn(60, 3, |i, j| x[(i, j)] * size);
         assert_eq!(labels(&scaled), expected, "{size:e}");
     }
-    let single = faer::Mat::<f32>::from_fn(60, 3, |i, j| x[(i, j)] as f32);
+    let single = Mat::<f32>::from_fn(60, 3, |i, j| x[(i, j)] as f32);
     let fit = KMeans::new(3).fit(&single).unwrap();
     assert_eq!(fit.model.nearest(&single).unwrap().0, expected, "single precision");
 }
@@ -429,7 +429,9 @@ fn scaled_features_are_scaled_in_every_answer() {
 
 #[test]
 fn batches_come_near_to_a_fit_of_all_rows() {
-    let x = blobs(600, 2, 3, 6.0, 12);
+    // Clusters of 300, 200 and 100 rows, far from each other, in each batch.
+    let mut rng = Rng(12);
+    let x = Mat::from_fn(600, 2, |i, j| 50.0 * ([0, 0, 0, 1, 1, 2][i % 6] * (j + 1)) as f64 + rng.normal());
     let part = |b: usize| Mat::from_fn(200, 2, |i, j| x[(200 * b + i, j)]);
     let family = KMeans::new(3);
     let mut seen: Option<Fit<Clustering>> = None;

@@ -3,6 +3,7 @@
 
 mod axes;
 mod bayes;
+mod clusters;
 mod factors;
 
 use std::sync::Arc;
@@ -19,13 +20,18 @@ use crate::model::Model;
 type Builder = fn(Components, &mut Keywords<'_>) -> PyResult<Arc<dyn Family>>;
 
 /// Every kind that can be fitted.
-static BUILDERS: &[(&str, Builder)] =
-    &[("ppca", axes::ppca), ("pca", axes::pca), ("bpca", bayes::bpca), ("fa", factors::fa)];
+static BUILDERS: &[(&str, Builder)] = &[
+    ("ppca", axes::ppca),
+    ("pca", axes::pca),
+    ("bpca", bayes::bpca),
+    ("fa", factors::fa),
+    ("kmeans", clusters::kmeans),
+];
 
 /// Arrays that only one kind has: nothing when the model is of another.
 type Tables = for<'py> fn(Python<'py>, &Model) -> PyResult<Option<Bound<'py, PyDict>>>;
 
-static TABLES: &[Tables] = &[factors::tables, bayes::tables];
+static TABLES: &[Tables] = &[factors::tables, bayes::tables, clusters::tables];
 
 /// Standard errors of the parameters.
 type Errors = for<'py> fn(Python<'py>, &Model, crate::door::Manner) -> PyResult<Option<Bound<'py, PyAny>>>;
@@ -73,6 +79,7 @@ pub(crate) fn standard_errors<'py>(
 
 pub(crate) use axes::intervals;
 pub(crate) use bayes::given as given_bayes;
+pub(crate) use clusters::{after_batch, nearest};
 pub(crate) use factors::{given as given_factors, most_factors, scores};
 
 /// Keywords of a Python call, each taken once.

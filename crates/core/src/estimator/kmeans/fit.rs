@@ -24,13 +24,15 @@ use crate::memory;
 use crate::model::Clustering;
 
 /// Rows on which a start is found: so many, and so many for each cluster, but no more cells than this.
-const SAMPLE_ROWS: usize = 1 << 14;
+const SAMPLE_ROWS: usize = 1 << 13;
 const ROWS_PER_CLUSTER: usize = 128;
 const SAMPLE_CELLS: usize = 1 << 24;
 const LEAST_SAMPLE: usize = 1 << 10;
-/// Trials in a row that must fail before swaps end, and the most trials.
-const FAILURES: f64 = 20.0;
-const TRIALS: usize = 400;
+/// Trials in a row that must fail before swaps end: more where a trial is cheap, by the number of differences that
+/// a pass squares; and the most trials.
+const FAILURES: std::ops::RangeInclusive<usize> = 16..=80;
+const SQUARES: usize = 30_000_000;
+const TRIALS: usize = 1000;
 /// The first stream of the generator that starts use.
 const STREAM: u64 = 1 << 41;
 
@@ -326,7 +328,10 @@ pub(super) fn best_start(
         let (settled, swaps) = match family.polish {
             false => (settled, 0),
             true => {
-                let limits = Limits { tolerance: FAILURES, iterations: TRIALS };
+                let (rows, features) = search.sample.shape();
+                let failures = SQUARES / (rows * features * clusters).max(1);
+                let tolerance = failures.clamp(*FAILURES.start(), *FAILURES.end()) as f64;
+                let limits = Limits { tolerance, iterations: TRIALS };
                 let swaps = Swaps::new(search, settled, rng)?;
                 let (found, journey) = drive(swaps, limits, control)?;
                 trace.extend(journey.trace.into_iter().filter(|v| *v < f64::INFINITY));
