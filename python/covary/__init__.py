@@ -1,4 +1,4 @@
-"""PCA, probabilistic PCA, Bayesian PCA and factor analysis for tables with missing values.
+"""PCA, probabilistic PCA, Bayesian PCA, factor analysis and k-means for tables with missing values.
 
 >>> import numpy as np
 >>> import covary

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import DensityMixin
 
 from covary import _covary
-from covary._base import Estimator, table
+from covary._estimator import Estimator, table
 from covary._input import rows_of, seed_of, weights_of, whole
 from covary._questions import DensityQuestions
 
@@ -143,6 +143,10 @@ class MixturePPCA(DensityQuestions, DensityMixin, Estimator):
     def n_components_(self):
         """int: number of groups, K."""
         return len(self.weights_)
+
+    @property
+    def _n_features_out(self):
+        return self._fitted().n_components
 
     @property
     def bic_(self):

@@ -6,6 +6,7 @@ from covary._covary import __version__
 from covary._factor import FactorAnalysis
 from covary._files import load, read
 from covary._input import observed
+from covary._kmeans import KMeans
 from covary._mixture import MixturePPCA
 from covary._pca import PCA
 from covary._ppca import PPCA
@@ -16,6 +17,7 @@ from covary._select import Selection, select
 __all__ = [
     "BayesianPCA",
     "FactorAnalysis",
+    "KMeans",
     "MixturePPCA",
     "PCA",
     "PPCA",

@@ -21,6 +21,8 @@ ESTIMATORS = [
     covary.FactorAnalysis(2),
     covary.FactorAnalysis(1, rotation="varimax"),
     covary.FactorAnalysis(2, rotation="quartimax"),
+    covary.KMeans(),
+    covary.KMeans(3, polish=False, init="random"),
 ]
 
 

@@ -44,7 +44,8 @@ First steps:
 /// Explain the covariance of a table of numbers with a few hidden variables
 ///
 /// covary fits principal components (PCA), probabilistic principal components (PPCA, and by the rules of
-/// Bayes BPCA) and factors (FA) to a table whose rows are samples and whose columns are features. A fitted
+/// Bayes BPCA), factors (FA) and clusters (k-means) to a table whose rows are samples and whose columns are
+/// features. A fitted
 /// model compresses rows, rebuilds them, imputes their missing values, says how likely they are, finds the
 /// ones that do not belong, and draws new ones. Cells may be missing everywhere. Columns that are not numeric
 /// are carried along, not modelled.
@@ -197,6 +198,9 @@ pub(crate) struct Pass {
 ///
 /// A mixture (--model mixture) puts rows into groups, each with a mean, latent variables and noise of its own:
 /// -k is the number of groups, -q that of the latent variables in each. covary assign names the group of a row.
+///
+/// k-means (--model kmeans) needs the number of clusters: -k 3, or the best of a range, -k 2-8, or -k auto, by
+/// the gap statistic. covary assign then tells the cluster of each row.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -209,6 +213,7 @@ Examples:
   covary fit items.csv --model fa -q 5 --rotate oblimin -o items.covary
   covary fit ratings.csv --triples user,film,stars --model bpca -q 10 -o films.covary
   covary fit sensors.csv --model robust -q 2 -o sensors.covary
+  covary fit iris.csv --model kmeans -k 3 -o flowers.covary
   covary fit correlations.csv --matrix --rows 145 --model fa -q 4 --rotate varimax
   covary fit iris.csv --model mixture -k 2-5 -q 1 -o iris.covary
 
@@ -234,6 +239,11 @@ nearest other mean in deviations), shared_noise, prior_rows, objective, paramete
 dropped (groups without enough rows) and grown (what each number of groups has reached); otherwise
 it is null.
 
+k-means has under clusters its inertia, the total sum of squares and the explained share of it,
+asked and found clusters, starts, useful swaps, sample (rows on which the start was found; left out:
+all), sizes, shares, within (sum of squares of each cluster), centres and, where K was chosen, the
+table; otherwise it is null.
+
 Keys of --json: data, model_file, model, rows, weight, features, components,
 components_because, solver, solver_reason, noise_variance, noise_variance_unbiased (null
 unless ppca of complete rows), noise_interval (of 95 % around the unbiased one; null unless
@@ -241,7 +251,7 @@ ppca of complete rows), log_likelihood (null when infinite or a fit was interrup
 it was known), scaled (unit or pareto or range; null: features were not scaled), total_variance,
 eigenvalues, explained_variance_ratio (both of the scaled features if they were), holes,
 redundant (features left out when q was chosen; null: none), factors,
-bayes, mixture, robust, converged, stop, iterations, passes, carried, left_out, seconds.")]
+bayes, mixture, robust, clusters, converged, stop, iterations, passes, carried, left_out, seconds.")]
 pub(crate) struct Fit {
     #[arg(value_name = "DATA", help = DATA_HELP, long_help = concat!(
         "Table of numbers, format by ending: .csv .tsv (also .gz, .zst), .parquet, .arrow, .feather, .npy, \
@@ -303,15 +313,16 @@ pub(crate) struct Fit {
     /// Print the summary as JSON on standard output
     #[arg(long, help_heading = "Running")]
     pub(crate) json: bool,
-    /// Seed of random starts: of the krylov solver, and of factor analysis after its first
+    /// Seed of random starts: of the krylov solver, of k-means, and of factor analysis after its first
     #[arg(long, value_name = "S", default_value_t = 0, help_heading = "Running")]
     pub(crate) seed: u64,
     /// When an iteration stops. em: log-likelihood per row that is left to gain [default: 1e-8]. krylov:
     /// residual relative to the largest variance [default: 1e-12]. Factor analysis: length of the gradient
-    /// [default: 1e-8]
+    /// [default: 1e-8]. k-means: squared steps of the centres relative to the mean variance of a feature
+    /// [default: until no row changes its cluster]
     #[arg(long, value_name = "X", value_parser = args::tolerance, help_heading = "Running")]
     pub(crate) tol: Option<f64>,
-    /// Most iterations of the em, krylov and newton solvers [default: 1000]
+    /// Most iterations of k-means and of the em, krylov and newton solvers [default: 1000]
     #[arg(long, value_name = "N", value_parser = args::positive, help_heading = "Running")]
     pub(crate) max_iter: Option<usize>,
 }

@@ -55,12 +55,12 @@ pub mod rotate;
 pub mod select;
 pub mod spectrum;
 
-pub use algorithm::Components;
+pub use algorithm::{Components, Seeding};
 pub use control::{Control, Event};
 pub use error::{Error, ErrorClass, Result};
 pub use estimator::{
-    BayesMethod, BayesianPca, DegreesOfFreedom, FactorAnalysis, FactorSolver, Fit, MixturePpca, Pca, Ppca,
-    RobustPpca, Run, Scale, Solver,
+    BayesMethod, BayesianPca, DegreesOfFreedom, FactorAnalysis, FactorSolver, Fit, Groups, KMeans,
+    MixturePpca, Pca, Ppca, RobustPpca, Run, Scale, Solver,
 };
 
 pub use request::{Data, Request};

@@ -534,6 +534,24 @@ impl Model {
         Ok(PyArray1::from_iter(py, groups.into_iter().map(|k| k.cast_signed() as i64)))
     }
 
+    /// The nearest centre of each row (n,), and the squared distance to it (n,).
+    #[pyo3(signature = (rows, threads=None))]
+    #[allow(clippy::type_complexity, reason = "a pair of arrays")]
+    fn nearest<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &Rows,
+        threads: Option<Threads>,
+    ) -> PyResult<(Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<f64>>)> {
+        kinds::nearest(py, self, rows, threads)
+    }
+
+    /// The model of k-means after one more batch of rows.
+    #[pyo3(signature = (rows, threads=None))]
+    fn after_batch(&self, py: Python<'_>, rows: &Rows, threads: Option<Threads>) -> PyResult<Self> {
+        kinds::after_batch(py, self, rows, threads)
+    }
+
     /// The probability of each group for each row (n, K).
     #[pyo3(signature = (rows, threads=None))]
     fn probabilities<'py>(

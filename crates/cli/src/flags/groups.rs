@@ -26,6 +26,32 @@ pub(crate) struct Groups {
     /// none for maximum likelihood alone [default: 1]
     #[arg(long, value_name = "N|none", value_parser = args::prior_rows)]
     pub(crate) prior: Option<PriorRows>,
+    /// How k-means draws its first centres [default: k-means++]
+    #[arg(long, value_name = "HOW")]
+    pub(crate) init: Option<Init>,
+    /// Leave k-means where Lloyd's method ends, without the swaps of centres that nearly always lead to a better
+    /// end
+    #[arg(long)]
+    pub(crate) no_polish: bool,
+}
+
+/// How first centres are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Init {
+    /// Rows far from each other: greedy k-means++
+    #[value(name = "k-means++")]
+    PlusPlus,
+    /// Any rows
+    Random,
+}
+
+impl From<Init> for covary::Seeding {
+    fn from(init: Init) -> Self {
+        match init {
+            Init::PlusPlus => Self::PlusPlus,
+            Init::Random => Self::Random,
+        }
+    }
 }
 
 /// The noise of the components.

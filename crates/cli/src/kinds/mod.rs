@@ -2,6 +2,7 @@
 //! have.
 
 mod axes;
+mod clusters;
 mod factors;
 mod mixtures;
 mod robust;
@@ -18,6 +19,9 @@ use crate::flags;
 
 /// Share of the variance to explain when nobody asks for a number of components.
 const DEFAULT_SHARE: f64 = 0.9;
+
+/// The kinds that have components or factors, of which -q says how many.
+const WITH_COMPONENTS: &[&str] = &["ppca", "pca", "fa", "bpca", "robust", "mixture"];
 
 /// What flags say about a family.
 pub(crate) struct Wanted<'a> {
@@ -44,6 +48,7 @@ static BUILDERS: &[(&str, Builder)] = &[
     ("fa", factors::fa),
     ("mixture", mixtures::mixture),
     ("robust", robust::robust),
+    ("kmeans", clusters::kmeans),
 ];
 
 /// The family that is wanted, and why it has so many components, in words.
@@ -68,18 +73,21 @@ fn only_of_some_kinds(wanted: &Wanted<'_>) -> Result<()> {
             &["fa"][..],
             ", or turn the components afterwards with covary rotate",
         ),
-        ("--starts", factor(|f| f.starts.is_some()), &["fa"], ", or leave it out"),
+        ("--starts", factor(|f| f.starts.is_some()), &["fa", "kmeans"], ", or leave it out"),
         ("--lower", factor(|f| f.lower.is_some()), &["fa"], ", or leave it out"),
-        ("-k", groups(|g| g.groups.is_some()), &["mixture"], ", or leave it out"),
+        ("-k", groups(|g| g.groups.is_some()), &["kmeans", "mixture"], ", or leave it out"),
         ("--noise", groups(|g| g.noise.is_some()), &["mixture"], ", or leave it out"),
         ("--shared-noise", groups(|g| g.shared_noise), &["mixture"], ", or leave it out"),
         ("--prior", groups(|g| g.prior.is_some()), &["mixture"], ", or leave it out"),
+        ("--init", groups(|g| g.init.is_some()), &["kmeans"], ", or leave it out"),
+        ("--no-polish", groups(|g| g.no_polish), &["kmeans"], ", or leave it out"),
+        ("-q", wanted.components.is_some(), WITH_COMPONENTS, ", or give the number of groups with -k"),
         ("--method", wanted.method.is_some(), &["bpca"], ", or leave it out"),
         ("--nu", wanted.nu.is_some(), &["robust"], ", or leave it out"),
         (
             "--start",
             wanted.start.is_some(),
-            &["ppca", "pca", "bpca", "mixture", "robust"],
+            &["ppca", "pca", "bpca", "mixture", "robust", "kmeans"],
             "; factor analysis starts from the data, with --starts N from N places",
         ),
     ];

@@ -20,15 +20,14 @@ const COMMANDS: &[(&[&str], Capability)] = &[
     (&["assign", "MODEL", "x.csv"], Capability::Assign),
     (&["assign", "MODEL", "x.csv", "--probabilities"], Capability::Memberships),
     (&["rotate", "MODEL", "--method", "varimax"], Capability::Loadings),
-    (&["inspect", "MODEL"], Capability::Encode),
-    (&["inspect", "MODEL", "--json"], Capability::Encode),
 ];
 
-/// What a kind needs to be told.
+/// How many components and groups each kind is asked for.
 fn asked(kind: &Kind) -> Vec<&'static str> {
-    let groups = kind.capabilities.contains(&Capability::Assign);
-    let groups: &[&str] = if groups { &["-k", "2"] } else { &[] };
-    [&["--model", kind.name, "-q", "2"], groups].concat()
+    let has = |capability| kind.capabilities.contains(&capability);
+    let groups: &[&str] = if has(Capability::Assign) { &["-k", "2"] } else { &[] };
+    let latent: &[&str] = if has(Capability::Density) { &["-q", "2"] } else { &[] };
+    [&["--model", kind.name], latent, groups].concat()
 }
 
 /// A model of each kind, as NAME.covary.
@@ -59,6 +58,9 @@ fn each_command_answers_or_refuses_by_what_the_kind_can_do() {
             words.extend(who);
             place.fails(&command, 2, &words);
         }
+        for command in [&["inspect", &model][..], &["inspect", &model, "--json"]] {
+            assert!(place.ok(command).contains(kind.name), "{command:?}");
+        }
     }
 }
 
@@ -68,16 +70,21 @@ fn options_of_one_kind_are_refused_with_others_by_name() {
     table_of(&place, "x.csv", &rows(40, 6, 3));
     for (option, value, owner) in [
         ("--rotate", "varimax", "fa"),
-        ("--starts", "3", "fa"),
+        ("--starts", "3", "fa kmeans"),
         ("--lower", "0.01", "fa"),
         ("--method", "vb", "bpca"),
         ("--nu", "4", "robust"),
         ("--noise", "diagonal", "mixture"),
         ("--prior", "none", "mixture"),
+        ("--init", "random", "kmeans"),
+        ("--no-polish", "", "kmeans"),
     ] {
         for kind in KINDS {
-            let fit = [&["fit", "x.csv"], &asked(kind)[..], &[option, value]].concat();
-            match kind.name == owner {
+            // A switch has no value.
+            let option: &[&str] = if value.is_empty() { &[option] } else { &[option, value] };
+            let fit = [&["fit", "x.csv"], &asked(kind)[..], option].concat();
+            let (owners, owner, option) = (owner, owner.split(' ').next().unwrap_or(owner), option[0]);
+            match owners.split(' ').any(|owner| owner == kind.name) {
                 true => drop(place.ok(&fit)),
                 false => place.fails(&fit, 2, &[option, Kind::named(owner).unwrap().title, "--model"]),
             }
@@ -107,11 +114,13 @@ fn standardised_fits_answer_in_the_units_of_the_data() {
                 let numbers = |place: &Place| csv(&place.ok(command)).1;
                 (numbers(&ours), numbers(&theirs))
             };
-            for command in [
-                &["reconstruct", &model, "x.csv"][..],
-                &["impute", &model, "x.csv"],
-                &["sample", &model, "-n", "7", "--seed", "5"],
-            ] {
+            let asked = [
+                (&["reconstruct", &model, "x.csv"][..], Capability::Reconstruct),
+                (&["impute", &model, "x.csv"], Capability::Fill),
+                (&["sample", &model, "-n", "7", "--seed", "5"], Capability::Density),
+            ];
+            let has = |capability: Capability| kind.capabilities.contains(&capability);
+            for (command, _) in asked.into_iter().filter(|(_, needed)| has(*needed)) {
                 let (a, b) = both(command);
                 for (a, b) in a.iter().zip(&b) {
                     for j in 0..6 {
@@ -119,6 +128,17 @@ fn standardised_fits_answer_in_the_units_of_the_data() {
                         assert!((a - b).abs() < 1e-12 * (1.0 + b.abs()), "{kind} {command:?}: {a} and {b}");
                     }
                 }
+            }
+            if has(Capability::Assign) {
+                let (a, b) = both(&["assign", &model, "x.csv"]);
+                assert_eq!(a, b, "{kind} assigns in scaled units");
+                let (a, b) = both(&["transform", &model, "x.csv"]);
+                let pairs = a.iter().flatten().zip(b.iter().flatten());
+                assert!(pairs.clone().all(|(a, b)| (a - b).abs() < 1e-11 * (1.0 + b)), "{kind} distances");
+            }
+            assert!(ours.ok(&["inspect", &model]).contains("standard deviation"), "{kind}");
+            if !has(Capability::Density) {
+                continue;
             }
             let (a, b) = both(&["score", &model, "x.csv"]);
             for (i, (a, b)) in a.iter().zip(&b).enumerate() {
@@ -141,7 +161,6 @@ fn standardised_fits_answer_in_the_units_of_the_data() {
                 assert!((w - expected).abs() < 1e-11, "{kind} loadings: {w} and {expected}");
             }
             assert_eq!(a["scaled"].as_str(), Some(if root { "pareto" } else { "unit" }));
-            assert!(ours.ok(&["inspect", &model]).contains("standard deviation"), "{kind}");
         }
     }
 }

@@ -17,6 +17,7 @@ mod holes;
 mod impute;
 mod interrupt;
 mod kinds;
+mod kmeans;
 mod mixture;
 mod moments;
 mod names;

@@ -9,6 +9,7 @@ pub(crate) mod em_factor;
 mod factor_profile;
 pub(crate) mod krylov;
 pub(crate) mod krylov_factor;
+pub(crate) mod lloyd;
 mod maximise;
 mod mean_row;
 pub(crate) mod mixture;
@@ -22,14 +23,17 @@ mod refine;
 pub(crate) mod relevance;
 pub(crate) mod resolution;
 pub(crate) mod robust;
+pub(crate) mod seeding;
 pub(crate) mod start;
 pub(crate) mod svd;
+pub(crate) mod swaps;
 
 pub use drive::{Guard, Iteration, Journey, Limits, Objective, Step, Stop, drive};
 pub(crate) use factor_profile::{FoundFactors, Search, Start};
 pub use maximise::em_step;
 pub use passes::{Passes, RowIteration};
 pub use redundant::RedundantFeatures;
+pub use seeding::Seeding;
 
 use crate::error::{Error, Result};
 use crate::spectrum::minka;

@@ -123,14 +123,17 @@ pub(super) fn lines(saved: &SavedModel, because: Option<&str>, part: &Part) -> V
     lines.extend(report.scaled.as_ref().map(|scaled| {
         Line::new("scaled", format!("each feature divided by {} for the fit", scaled.scale.in_words()))
     }));
-    let axes = format!("{} (q)", saved.model.kind().components);
+    let symbol = if saved.model.as_assign().is_some() { "K" } else { "q" };
+    let axes = format!("{} ({symbol})", saved.model.kind().components);
     let because = because.map(|words| format!(": {words}")).unwrap_or_default();
     lines.push(Line::new(axes, format!("{}{because}", part.components)));
     let redundant = report.redundant.as_ref().map(|found| found.in_words(&saved.features));
     lines.extend(redundant.map(|words| Line::new("not used to choose q", words)));
     lines.push(Line::new("solver", format!("{}: {}", plan.solver.name(), plan.reason)));
     lines.extend(part.lines.iter().cloned());
-    lines.push(Line::new("log-likelihood", log_likelihood_in_words(report)));
+    if saved.model.as_density().is_some() {
+        lines.push(Line::new("log-likelihood", log_likelihood_in_words(report)));
+    }
     lines.push(Line::new("total variance", number(report.total_variance)));
     if !report.trace.is_empty() {
         let words = format!("{}{}", report.trace.len(), passes_in_words(report.passes));

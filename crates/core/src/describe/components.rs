@@ -36,7 +36,7 @@ pub(super) fn with_columns(
         components: saved.report.components.to_string(),
         lines: Vec::from_iter(noise_in_words(saved).map(|noise| Line::new(NOISE, noise))),
         so_far: format!("{} passes", saved.report.passes),
-        last: Vec::from_iter(detail.loadings.then(|| Line::new("features", names(&saved.features)))),
+        last: Vec::from_iter(detail.loadings.then(|| feature_line(&saved.features))),
         tables,
         facts: PartFacts::default(),
     }
@@ -116,6 +116,11 @@ pub(super) fn feature_table(header: &[&str], features: usize, row: impl Fn(usize
     let more = features.saturating_sub(LISTED);
     let note = (more > 0).then(|| format!("… and {more} more").into());
     Table { note, ..Table::with_text_last(header, (0..features.min(LISTED)).map(row).collect()) }
+}
+
+/// The features by name.
+pub(super) fn feature_line(features: &[String]) -> Line {
+    Line::new("features", names(features))
 }
 
 fn names(features: &[String]) -> String {

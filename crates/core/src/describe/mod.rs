@@ -18,6 +18,7 @@
 //! ```
 
 mod bayes;
+mod clusters;
 mod common;
 mod components;
 mod factors;
@@ -126,6 +127,7 @@ static FAMILIES: &[Family] = &[
     Family { kind: "bpca", choices: NO_CHOICES, part: bayes::part },
     Family { kind: "mixture", choices: NO_CHOICES, part: mixture::part },
     Family { kind: "robust", choices: NO_CHOICES, part: robust::part },
+    Family { kind: "kmeans", choices: NO_CHOICES, part: clusters::part },
 ];
 
 const NO_CHOICES: Choices = Choices { cut: false, errors: false, level: false };
@@ -161,6 +163,7 @@ struct PartFacts {
     bayes: Option<bayes::BayesFacts>,
     mixture: Option<mixture::MixtureFacts>,
     robust: Option<robust::RobustFacts>,
+    clusters: Option<clusters::ClusterFacts>,
     #[serde(flatten)]
     precision: Option<ppca::Precision>,
 }

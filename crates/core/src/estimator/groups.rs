@@ -24,7 +24,6 @@ impl Groups {
     }
 
     /// What makes no sense whatever the data.
-    #[allow(dead_code, reason = "asked by the families of groups")]
     pub(crate) fn check(self) -> Result<()> {
         let (fewest, most) = self.range();
         if fewest >= 1 && fewest <= most {

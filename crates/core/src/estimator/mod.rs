@@ -7,6 +7,7 @@ mod groups;
 mod growth;
 mod incomplete;
 mod infinite;
+mod kmeans;
 mod mixture;
 mod online;
 mod plan;
@@ -23,6 +24,7 @@ pub use factor::{FactorAnalysis, FactorSolver, most_factors, standard_errors, st
 pub use family::{Chooser, Family};
 pub use groups::Groups;
 pub(crate) use growth::{Grown, Growth, IncompleteSummary};
+pub use kmeans::{ClusterReport, KMeans, KTable, KTableRow};
 pub use mixture::{MixturePpca, MixtureReport, NumberOfGroups};
 pub use online::{Batch, BatchCounts, Online};
 pub use plan::{Plan, Problem, Solver, choose};

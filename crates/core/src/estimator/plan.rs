@@ -25,6 +25,8 @@ pub enum Solver {
     Em,
     /// Newton's method on the noise of each feature: factor analysis only.
     Newton,
+    /// Lloyd's method in passes over the rows: k-means only.
+    Lloyd,
     /// None: the parameters were given.
     Given,
 }
@@ -40,6 +42,7 @@ impl Solver {
             Self::Krylov => "krylov",
             Self::Em => "em",
             Self::Newton => "newton",
+            Self::Lloyd => "lloyd",
             Self::Given => "given",
         }
     }
@@ -81,6 +84,7 @@ impl Plan {
             Solver::Krylov => "the krylov solver",
             Solver::Newton => "the newton solver",
             Solver::Em => "the em solver",
+            Solver::Lloyd => "the lloyd solver",
             Solver::Auto | Solver::Given => return Ok(()),
         };
         memory::check_bytes(what, self.memory)
@@ -157,7 +161,9 @@ impl Costs {
             Solver::Dual => n * n * p + self.decomposition(n) + 2.0 * n * p * self.q.unwrap_or(n),
             Solver::Krylov => KRYLOV_PASSES * 4.0 * n * p * self.block,
             Solver::Em => KRYLOV_PASSES * n * p * self.evidence(),
-            Solver::Svd | Solver::Auto | Solver::Newton | Solver::Given => 6.0 * n * p * n.min(p),
+            Solver::Svd | Solver::Auto | Solver::Newton | Solver::Lloyd | Solver::Given => {
+                6.0 * n * p * n.min(p)
+            }
         }
     }
 
@@ -168,7 +174,9 @@ impl Costs {
             Solver::Dual => SQUARES * self.n * self.n + self.p * self.q.unwrap_or(self.n),
             Solver::Krylov => 16.0 * self.p * self.block,
             Solver::Em => EVIDENCES * self.p * self.evidence(),
-            Solver::Svd | Solver::Auto | Solver::Newton | Solver::Given => 3.0 * self.n * self.p,
+            Solver::Svd | Solver::Auto | Solver::Newton | Solver::Lloyd | Solver::Given => {
+                3.0 * self.n * self.p
+            }
         };
         (cells * 8.0) as usize
     }
@@ -182,6 +190,7 @@ impl Costs {
                  eigen or krylov")
             }
             Solver::Newton => no("it is for factor analysis; use eigen"),
+            Solver::Lloyd => no("it is for k-means; use eigen"),
             Solver::Given => no("it says that nothing was solved; use eigen"),
             Solver::Krylov if self.q.is_none() => no(
                 "it finds a given number of components; give a number instead of a fraction, or use eigen, \

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{BayesReport, MixtureReport, Plan, RobustReport, Scaled, Solver};
+use super::{BayesReport, ClusterReport, MixtureReport, Plan, RobustReport, Scaled, Solver};
 use crate::algorithm::{Journey, RedundantFeatures, Stop};
 use crate::assess::Assessment;
 use crate::data::{counted_rows, counted_weight};
@@ -103,6 +103,8 @@ pub enum Details {
     Mixture(Box<MixtureReport>),
     /// Of robust PPCA.
     Robust(RobustReport),
+    /// Of k-means.
+    Clusters(ClusterReport),
 }
 
 /// What a fit of factors adds to a report.
@@ -291,6 +293,14 @@ impl Report {
     pub fn robust(&self) -> Option<&RobustReport> {
         match &self.details {
             Some(Details::Robust(report)) => Some(report),
+            _ => None,
+        }
+    }
+
+    /// What k-means adds; `None` for other models.
+    pub fn clusters(&self) -> Option<&ClusterReport> {
+        match &self.details {
+            Some(Details::Clusters(report)) => Some(report),
             _ => None,
         }
     }

@@ -2,6 +2,8 @@
 
 mod census;
 mod center;
+mod clusters;
+mod coreset;
 mod filled;
 mod gather;
 mod latent;
@@ -16,6 +18,9 @@ mod weighted;
 
 pub use census::Census;
 pub(crate) use center::center_of;
+pub use clusters::Clusters;
+pub(crate) use clusters::Farthest;
+pub(crate) use coreset::{Coreset, Design as CoresetDesign};
 pub(crate) use filled::FilledSketch;
 pub use gather::{gather, gather_stream};
 pub use latent::Latent;

@@ -1,5 +1,6 @@
 //! The registry of kinds of models: one line for each.
 
+pub use super::clustering::KIND as KMEANS;
 pub use super::factors::KIND as FA;
 pub use super::mixture::KIND as MIXTURE;
 pub use super::ppca::KIND as PPCA;
@@ -29,7 +30,7 @@ pub struct Kind {
 }
 
 /// Every kind, in the order in which they are listed.
-pub static KINDS: &[&Kind] = &[&PPCA, &PCA, &FA, &BPCA, &MIXTURE, &ROBUST];
+pub static KINDS: &[&Kind] = &[&PPCA, &PCA, &FA, &BPCA, &MIXTURE, &ROBUST, &KMEANS];
 
 impl Kind {
     /// The kind of this name.

@@ -2,6 +2,7 @@
 
 mod arrays;
 mod capability;
+mod clustering;
 mod factored;
 mod factors;
 mod groups;
@@ -24,6 +25,7 @@ pub use capability::{
     AnyModel, Assign, Capability, Decode, Density, Encode, Fill, Gaussian, LatentPosterior, Loadings,
     Memberships, Model, Reconstruct,
 };
+pub use clustering::Clustering;
 pub use factors::{Factors, Scores};
 pub use impute::{Conditional, Imputed, Predicted};
 pub use kind::{KINDS, Kind};

@@ -3,7 +3,7 @@
 use super::model::SavedModel;
 use crate::assess::{Adequacy, Assessment, FitIndices, Precision, StandardErrors};
 use crate::error::{Error, Result};
-use crate::estimator::{FactorReport, MissingCells, Report};
+use crate::estimator::{ClusterReport, FactorReport, MissingCells, Report};
 use crate::model::{Factors, Model};
 
 /// How far the variance along one direction may exceed all variance: single precision rounds.
@@ -52,7 +52,18 @@ pub(super) fn check_report(report: &Report, model: &dyn Model) -> Result<()> {
         ("scale of the features", report.scaled.as_ref().is_none_or(|s| s.factors.iter().all(|d| *d > 0.0))),
         ("count of missing cells", report.holes.as_ref().is_none_or(|holes| is_count(holes, report.rows))),
     ])?;
+    report.clusters().map_or(Ok(()), |clusters| check_clusters(clusters, q))?;
     report.factor().map_or(Ok(()), |factor| check_factor(factor, p, q))
+}
+
+fn check_clusters(clusters: &ClusterReport, k: usize) -> Result<()> {
+    let rows = clusters.chosen.iter().flat_map(|table| &table.rows);
+    all_possible(&[
+        ("inertia", not_negative(clusters.inertia)),
+        ("sum of squares", not_negative(clusters.total)),
+        ("number of clusters", clusters.found == k && clusters.found <= clusters.asked),
+        ("table of numbers of clusters", rows.clone().all(|row| not_negative(row.inertia))),
+    ])
 }
 
 /// Rows count when their weight is positive.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use covary::data::Rows;
 use covary::linalg::Mat;
 use covary::model::{
-    AnyModel, Array, Arrays, Capability, Factors, KINDS, Kind, LinearGaussian, LinearStudent, Mixture, Model,
-    Noise, Predictive, PrincipalComponents, Uncertainty,
+    AnyModel, Array, Arrays, Capability, Clustering, Factors, KINDS, Kind, LinearGaussian, LinearStudent,
+    Mixture, Model, Noise, Predictive, PrincipalComponents, Uncertainty,
 };
 use covary::persist::SavedModel;
 use covary::{Error, Result};
@@ -27,6 +27,7 @@ fn models() -> Vec<AnyModel> {
         Arc::new(Predictive::new(vec![0.1; 3], column, 0.5, vec![0.6], Some(known)).unwrap()),
         Arc::new(mixture(&mut rng)),
         Arc::new(LinearStudent::new(random_model(3, 1, false, &mut rng), 4.5).unwrap()),
+        Arc::new(Clustering::new(normal_matrix(2, 3, &mut rng), vec![0.75, 0.25], vec![2.0, 1.0]).unwrap()),
     ]
 }
 
@@ -103,7 +104,7 @@ fn what_a_model_cannot_do_is_one_sentence_that_names_who_can() {
     };
     assert_eq!(
         told(model.encoder().map(|_| ()).unwrap_err()),
-        "a mute model does not have latent coordinates; ppca, pca, fa, bpca, mixture and robust have"
+        "a mute model does not have latent coordinates; ppca, pca, fa, bpca, mixture, robust and kmeans have"
     );
     assert_eq!(
         told(model.latent_posterior().map(|_| ()).unwrap_err()),
@@ -135,19 +136,19 @@ fn a_model_of_rescaled_features_is_the_model_of_those_features() {
     for model in models() {
         let other = model.rescaled(&scale).unwrap();
         assert_eq!(other.kind(), model.kind());
-        let (a, b) = (model.density().unwrap(), other.density().unwrap());
+        let (z, t) = (model.encoder().unwrap(), other.encoder().unwrap());
+        let (there, here) = (t.encode(&table(&scaled)).unwrap(), z.encode(&table(&x)).unwrap());
+        close_matrix(&there, &here, 1e-12, model.kind());
+        if let (Some(a), Some(b)) = (model.as_assign(), other.as_assign()) {
+            assert_eq!(a.assign(&table(&x)).unwrap(), b.assign(&table(&scaled)).unwrap());
+        }
+        let Some(a) = model.as_density() else { continue };
+        let b = other.density().unwrap();
         let c = a.covariance().unwrap();
         let expected = Mat::from_fn(3, 3, |i, j| c[(i, j)] * scale[i] * scale[j]);
         close_matrix(&b.covariance().unwrap(), &expected, 1e-11, model.kind());
         let expected: Vec<f64> = a.log_density(&table(&x)).unwrap().iter().map(|l| l - shift).collect();
         close_all(&b.log_density(&table(&scaled)).unwrap(), &expected, 1e-11, model.kind());
-        let (z, t) = (model.encoder().unwrap(), other.encoder().unwrap());
-        close_matrix(
-            &t.encode(&table(&scaled)).unwrap(),
-            &z.encode(&table(&x)).unwrap(),
-            1e-12,
-            model.kind(),
-        );
         let there_and_back = other.rescaled(&scale.map(|d| 1.0 / d)).unwrap();
         close_matrix(&there_and_back.density().unwrap().covariance().unwrap(), &c, 1e-13, model.kind());
     }

@@ -10,7 +10,7 @@ use covary::algorithm::em_step;
 use covary::assess::PpcaEstimate;
 use covary::data::Rows;
 use covary::estimator::{ppca_estimate, standard_errors, turned};
-use covary::evidence::{Accumulator, Latent, Moments, Sketch, gather};
+use covary::evidence::{Accumulator, Clusters, Latent, Moments, Sketch, gather};
 use covary::expectation::LatentParameters;
 use covary::linalg::Mat;
 use covary::model::{
@@ -20,7 +20,7 @@ use covary::model::{
 use covary::persist::{Portable, SavedModel, kind};
 use covary::rotate::{Method, Rotate};
 use covary::select::Select;
-use covary::{BayesianPca, Control, Error, FactorAnalysis, MixturePpca, Pca, Ppca};
+use covary::{BayesianPca, Control, Error, FactorAnalysis, KMeans, MixturePpca, Pca, Ppca};
 use serde_json::{Value, json};
 
 /// Files of an ordinary run and of a long one.
@@ -137,6 +137,8 @@ fn model_files() -> Vec<Vec<u8>> {
         SavedModel::new(Ppca::new(0).fit(&x).unwrap(), None),
         SavedModel::new(MixturePpca::new(2, 1).fit(&x).unwrap(), None),
         SavedModel::new(MixturePpca::new(2, 1).diagonal(true).fit(&incomplete).unwrap(), Some(names(6))),
+        SavedModel::new(KMeans::new(3).fit(&x).unwrap(), Some(names(6))),
+        SavedModel::new(KMeans::new(2).fit(&incomplete).unwrap(), None),
     ];
     saved.into_iter().map(|saved| saved.unwrap().to_bytes().unwrap()).collect()
 }
@@ -159,7 +161,10 @@ fn evidence_files() -> Vec<Vec<u8>> {
         latent.to_bytes(&names(6)).unwrap()
     });
     let [first, second] = latent;
-    vec![moments.to_bytes(&names(6)).unwrap(), sketch.to_bytes(&names(6)).unwrap(), first, second]
+    let mut clusters = Clusters::empty(normal_matrix(2, 6, &mut Rng(3)).as_ref());
+    clusters.update(&chunk).unwrap();
+    let clusters = clusters.to_bytes(&names(6)).unwrap();
+    vec![moments.to_bytes(&names(6)).unwrap(), sketch.to_bytes(&names(6)).unwrap(), first, second, clusters]
 }
 
 // ------------------------------------------------------------------------------------------------------- wrong contents
@@ -307,10 +312,9 @@ fn crafted(file: &[u8], seed: u64) -> Vec<u8> {
     for _ in 0..=rng.below(3) {
         match rng.below(8) {
             0 => {
-                let kinds = [
-                    "ppca", "pca", "fa", "bpca", "robust", "mixture", "moments", "sketch", "latent", "other",
-                    "",
-                ];
+                let models = ["ppca", "pca", "fa", "bpca", "robust", "mixture", "kmeans"];
+                let others = ["moments", "sketch", "latent", "clusters", "other", ""];
+                let kinds: Vec<&str> = models.into_iter().chain(others).collect();
                 draft.header["kind"] = json!(kinds[rng.below(kinds.len())]);
             }
             1 => change_value(&mut draft.header["details"], &mut rng, false),
@@ -333,9 +337,9 @@ fn ask_model(saved: &SavedModel) {
         (saved.features.len(), saved.report.features, saved.report.components),
         (p, p, saved.model.n_latent())
     );
-    let (shares, spectral) = (saved.explained_ratio(), saved.model.as_loadings().is_some());
-    let expected = if spectral { saved.model.n_latent() } else { saved.eigenvalues.len() };
-    assert!(shares.len() == expected && shares.iter().all(|v| v.is_finite()), "{shares:?}");
+    let shares = saved.explained_ratio();
+    let expected = saved.model.as_loadings().map_or(0, |_| saved.model.n_latent());
+    assert!(shares.len() >= expected && shares.iter().all(|v| v.is_finite()), "{shares:?}");
     assert!(saved.singular_values().iter().all(|v| !v.is_nan()));
     let whole: Vec<f64> = (0..3 * p).map(|k| (k as f64).sin()).collect();
     let holes: Vec<f64> =
@@ -358,14 +362,19 @@ fn ask_about_rows<'a>(model: &dyn Model, rows: &dyn Fn() -> Rows<'a>) {
     let rebuilder = model.reconstructor().unwrap();
     let _ = rebuilder.reconstruct(rows().source(), Reconstruction::Orthogonal);
     let _ = rebuilder.reconstruct(rows().source(), Reconstruction::Posterior);
-    let imputer = model.imputer().unwrap();
-    let _ = imputer.impute(rows().source());
-    let _ = imputer.impute_with_std(rows().source());
-    let _ = imputer.draw_missing(rows().source(), 0..2, 1);
-    let density = model.density().unwrap();
-    let _ = density.log_density(rows().source());
-    let _ = density.outliers(rows().source());
-    let _ = density.distances(rows().source());
+    if let Some(imputer) = model.as_fill() {
+        let _ = imputer.impute(rows().source());
+        let _ = imputer.impute_with_std(rows().source());
+        let _ = imputer.draw_missing(rows().source(), 0..2, 1);
+    }
+    if let Some(density) = model.as_density() {
+        let _ = density.log_density(rows().source());
+        let _ = density.outliers(rows().source());
+        let _ = density.distances(rows().source());
+    }
+    if let Some(groups) = model.as_assign() {
+        let _ = groups.assign(rows().source());
+    }
     if let Some(m) = model.as_posterior() {
         let _ = m.posterior(rows().source());
     }
@@ -396,7 +405,8 @@ fn ask_kind(saved: &SavedModel) {
         report.converged(),
         report.holes.as_ref().map(covary::estimator::MissingCells::share),
     );
-    let _ = saved.model.density().unwrap().marginal(&[0]);
+    let _ = saved.model.density().map(|density| density.marginal(&[0]));
+    let _ = covary::describe::describe(saved, &covary::describe::Detail::default());
     if let Some(m) = saved.model.downcast_ref::<PrincipalComponents>() {
         let _ = (m.unbiased(report.weight), m.completed(m.n_features()));
     }
@@ -432,7 +442,11 @@ fn read_and_ask(bytes: &[u8]) -> bool {
         let _ = saved.evidence.clone().merge(&saved.evidence);
         drop(saved.evidence.to_bytes(&saved.features).unwrap());
     });
-    let all = [model, moments, sketch, latent];
+    let clusters = Clusters::from_bytes(bytes).map(|saved| {
+        let _ = (saved.evidence.means(), saved.evidence.clone().merge(&saved.evidence));
+        drop(saved.evidence.to_bytes(&saved.features).unwrap());
+    });
+    let all = [model, moments, sketch, latent, clusters];
     all.iter().filter_map(|r| r.as_ref().err()).for_each(|e| {
         assert!(matches!(e, Error::Format(_) | Error::Version { .. } | Error::Length { .. }), "{e}");
     });

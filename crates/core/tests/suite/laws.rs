@@ -6,7 +6,7 @@ use crate::common::*;
 use covary::Ppca;
 use covary::data::{Chunk, Order, RowSource, RowStream};
 use covary::error::Result;
-use covary::evidence::{Accumulator, Moments, Sketch, gather, gather_stream};
+use covary::evidence::{Accumulator, Clusters, Moments, Sketch, gather, gather_stream};
 use covary::linalg::Mat;
 use covary::persist::Portable;
 use proptest::prelude::*;
@@ -62,6 +62,34 @@ impl Evidence for Sketch {
             numbers.extend((0..3).map(image));
         }
         (mean, numbers)
+    }
+}
+
+/// Two centres.
+fn centres(p: usize) -> Mat<f64> {
+    Mat::from_fn(2, p, |k, j| k as f64 * 20.0 + 0.5 * j as f64)
+}
+
+impl Evidence for Clusters {
+    fn none(p: usize) -> Self {
+        Self::empty(centres(p).as_ref())
+    }
+    fn numbers(&self) -> (usize, f64, Vec<f64>, Vec<f64>) {
+        let (w, m) = (self.weight(), self.means());
+        let all = w[0] + w[1];
+        let mean = |j: usize| if all > 0.0 { m[(0, j)] + w[1] / all * (m[(1, j)] - m[(0, j)]) } else { 0.0 };
+        (self.rows(), all, (0..m.ncols()).map(mean).collect(), self.within())
+    }
+    fn by_definition(x: &Mat<f64>, weights: Option<&[f64]>) -> (Vec<f64>, Vec<f64>) {
+        let c = centres(x.ncols());
+        let square =
+            |i: usize, k: usize| (0..x.ncols()).map(|j| (x[(i, j)] - c[(k, j)]).powi(2)).sum::<f64>();
+        let mut within = vec![0.0; 2];
+        for i in 0..x.nrows() {
+            let (first, second) = (square(i, 0), square(i, 1));
+            within[usize::from(second < first)] += weights.map_or(1.0, |w| w[i]) * first.min(second);
+        }
+        (mean_and_covariance(x, weights).0, within)
     }
 }
 
@@ -199,6 +227,7 @@ proptest! {
         let offset = [0.0, 10.0, -1e6][k];
         laws::<Moments>(seed, [a, b, c], p, offset);
         laws::<Sketch>(seed, [a, b, c], p, offset);
+        laws::<Clusters>(seed, [a, b, c], p, offset);
     }
 
     #[test]
@@ -206,6 +235,7 @@ proptest! {
         let offset = [0.0, 10.0, -1e6][k];
         chunking::<Moments>(seed, n, p, offset);
         chunking::<Sketch>(seed, n, p, offset);
+        chunking::<Clusters>(seed, n, p, offset);
     }
 
     #[test]
@@ -213,12 +243,14 @@ proptest! {
         let offset = [0.0, 10.0, -1e6][k];
         weights::<Moments>(seed, n, p, offset);
         weights::<Sketch>(seed, n, p, offset);
+        weights::<Clusters>(seed, n, p, offset);
     }
 
     #[test]
     fn bytes_and_back(seed: u64, n in 0usize..20, p in 1usize..6) {
         bytes::<Moments>(seed, n, p);
         bytes::<Sketch>(seed, n, p);
+        bytes::<Clusters>(seed, n, p);
     }
 
     /// Shows 4 of the foundation: any split and order of the rows gives the same model within 1e-12 relative.

@@ -44,6 +44,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "control",
             "linalg",
             "data",
+            "blocks",
             "expectation",
             "evidence",
             "model",
@@ -62,6 +63,7 @@ const MODULES: &[(&str, &[&str])] = &[
         &[
             "error",
             "linalg",
+            "blocks",
             "expectation",
             "evidence",
             "model",

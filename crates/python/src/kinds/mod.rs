@@ -3,6 +3,7 @@
 
 mod axes;
 mod bayes;
+mod clusters;
 mod factors;
 mod mixtures;
 mod robust;
@@ -28,12 +29,14 @@ static BUILDERS: &[(&str, Builder)] = &[
     ("fa", factors::fa),
     ("mixture", mixtures::mixture),
     ("robust", robust::robust),
+    ("kmeans", clusters::kmeans),
 ];
 
 /// Arrays that only one kind has: nothing when the model is of another.
 type Tables = for<'py> fn(Python<'py>, &Model) -> PyResult<Option<Bound<'py, PyDict>>>;
 
-static TABLES: &[Tables] = &[factors::tables, bayes::tables, mixtures::tables, robust::tables];
+static TABLES: &[Tables] =
+    &[factors::tables, bayes::tables, mixtures::tables, robust::tables, clusters::tables];
 
 /// Standard errors of the parameters.
 type Errors = for<'py> fn(Python<'py>, &Model, crate::door::Manner) -> PyResult<Option<Bound<'py, PyAny>>>;
@@ -81,6 +84,7 @@ pub(crate) fn standard_errors<'py>(
 
 pub(crate) use axes::intervals;
 pub(crate) use bayes::given as given_bayes;
+pub(crate) use clusters::{after_batch, nearest};
 pub(crate) use factors::{given as given_factors, most_factors, scores};
 pub(crate) use mixtures::{Posteriors, component, given as given_mixture, posterior as mixture_posterior};
 pub(crate) use robust::given as given_robust;
