@@ -294,11 +294,15 @@ impl Clusters {
 
     /// Keeps some of the clusters, in order.
     pub(crate) fn keep(&mut self, some: &[usize]) {
-        let pick = |m: &Mat<f64>| Mat::from_fn(m.nrows(), some.len(), |j, k| m[(j, some[k])]);
-        self.sums = pick(&self.sums);
-        self.seen = self.seen.as_ref().map(pick);
+        self.sums = columns(&self.sums, some);
+        self.seen = self.seen.as_ref().map(|seen| columns(seen, some));
         self.weight = some.iter().map(|k| self.weight[*k]).collect();
         self.within = some.iter().map(|k| self.within[*k]).collect();
         self.farthest = some.iter().map(|k| self.farthest[*k].clone()).collect();
     }
+}
+
+/// Some columns of a matrix, in order.
+fn columns(m: &Mat<f64>, some: &[usize]) -> Mat<f64> {
+    Mat::from_fn(m.nrows(), some.len(), |j, k| m[(j, some[k])])
 }

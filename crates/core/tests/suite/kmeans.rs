@@ -54,7 +54,7 @@ fn inertia(fit: &Fit<Clustering>) -> f64 {
 fn consistent(fit: &Fit<Clustering>, x: &Mat<f64>, w: &[f64]) {
     let model = &fit.model;
     let k = model.centres().nrows();
-    let (labels, squares) = model.nearest(&table(x)).unwrap();
+    let (labels, squares) = model.nearest(table(x)).unwrap();
     let size = model.inertia() + 1e-9;
     for i in 0..x.nrows() {
         let each: Vec<f64> = (0..k).map(|c| distance(&row(x, i), &row(model.centres(), c))).collect();
@@ -122,7 +122,7 @@ fn the_best_known_optima_of_public_data_are_reached() {
         ]);
     }
     if let Some(wine) = data_set("wine") {
-        cases.push(("standardised wine 3", scaled(&wine, 0.0), 3, 1277.928_489));
+        cases.push(("standardised wine 3", scaled(&wine, 0.0), 3, 1_277.928_489));
         cases.push(("wine 3", wine, 3, 2_370_689.686_783));
     }
     if let Some(usa) = data_set("usarrests") {
@@ -143,7 +143,7 @@ fn a_large_mean_changes_no_label() {
     let far = Mat::from_fn(300, 4, |i, j| x[(i, j)] + 1e8);
     let back = Mat::from_fn(300, 4, |i, j| far[(i, j)] - 1e8); // what rounding has left
     let (a, b) = (KMeans::new(5).fit(&back).unwrap(), KMeans::new(5).fit(&far).unwrap());
-    assert_eq!(a.model.nearest(&table(&back)).unwrap().0, b.model.nearest(&table(&far)).unwrap().0);
+    assert_eq!(a.model.nearest(table(&back)).unwrap().0, b.model.nearest(table(&far)).unwrap().0);
     relative(inertia(&a), inertia(&b), 1e-7, "centres are as coarse as cells near 1e8");
 }
 
@@ -232,7 +232,7 @@ fn memory_parts_and_lists_agree() {
     for other in others {
         close_matrix(other.model.centres(), whole.model.centres(), 1e-12, "centres");
         relative(inertia(&other), inertia(&whole), 1e-13, "inertia");
-        assert_eq!(other.model.nearest(&stored(&x)).unwrap().0, whole.model.nearest(&table(&x)).unwrap().0);
+        assert_eq!(other.model.nearest(&stored(&x)).unwrap().0, whole.model.nearest(table(&x)).unwrap().0);
     }
     consistent(&whole, &x, &[1.0; 900]);
 }
@@ -263,7 +263,7 @@ fn a_weight_is_a_repetition() {
     let w: Vec<f64> = counts.iter().map(|c| *c as f64).collect();
     let repeated: Vec<usize> = (0..60).flat_map(|i| vec![i; counts[i]]).collect();
     let y = Mat::from_fn(repeated.len(), 2, |i, j| x[(repeated[i], j)]);
-    let (a, b) = (KMeans::new(3).fit(&table(&x).with_weights(&*w).unwrap()), KMeans::new(3).fit(&y));
+    let (a, b) = (KMeans::new(3).fit(table(&x).with_weights(&*w).unwrap()), KMeans::new(3).fit(&y));
     let (a, b) = (a.unwrap(), b.unwrap());
     relative(inertia(&a), inertia(&b), 1e-12, "inertia");
     close_matrix(a.model.centres(), b.model.centres(), 1e-12, "centres");
@@ -338,7 +338,7 @@ fn rows_without_cells_have_a_label_and_no_weight() {
     let with = KMeans::new(2).fit(&x).unwrap();
     close_matrix(with.model.centres(), without.model.centres(), 1e-13, "centres");
     close_all(with.model.shares(), without.model.shares(), 1e-13, "shares");
-    assert_eq!(with.model.nearest(&table(&x)).unwrap().0[0], 0, "the largest");
+    assert_eq!(with.model.nearest(table(&x)).unwrap().0[0], 0, "the largest");
     assert_eq!(with.report.holes.as_ref().unwrap().empty_rows, 2);
     consistent(&with, &x, &[1.0; 40]);
 }
@@ -346,7 +346,7 @@ fn rows_without_cells_have_a_label_and_no_weight() {
 #[test]
 fn scales_of_any_size_give_the_same_labels() {
     let x = blobs(60, 3, 3, 2.0, 5);
-    let labels = |x: &Mat<f64>| KMeans::new(3).fit(x).unwrap().model.nearest(&table(x)).unwrap().0;
+    let labels = |x: &Mat<f64>| KMeans::new(3).fit(x).unwrap().model.nearest(table(x)).unwrap().0;
     let expected = labels(&x);
     for size in [1e-150, 1e-30, 1e30, 1e150] {
         let scaled = Mat::from_fn(60, 3, |i, j| x[(i, j)] * size);
@@ -418,7 +418,7 @@ fn scaled_features_are_scaled_in_every_answer() {
     let saved = SavedModel::new(fit, None).unwrap();
     let read = SavedModel::from_bytes(&saved.to_bytes().unwrap()).unwrap();
     let model: &Clustering = read.model.downcast_ref().unwrap();
-    assert_eq!(model.nearest(&table(&wide)).unwrap().0, plain.model.nearest(&table(&by_hand)).unwrap().0);
+    assert_eq!(model.nearest(table(&wide)).unwrap().0, plain.model.nearest(table(&by_hand)).unwrap().0);
     for (k, j) in (0..3).flat_map(|k| (0..2).map(move |j| (k, j))) {
         relative(model.centres()[(k, j)] / factors[j], plain.model.centres()[(k, j)], 1e-11, "centre");
     }

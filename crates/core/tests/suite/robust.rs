@@ -123,9 +123,9 @@ fn no_coordinate_leads_up_from_what_is_found() {
         (0..90).for_each(|i| {
             (0..4).for_each(|j| {
                 if rng.uniform() < missing {
-                    x[(i, j)] = f64::NAN
+                    x[(i, j)] = f64::NAN;
                 }
-            })
+            });
         });
         let weights: Vec<f64> = (0..90).map(|i| [1.0, 2.0, 0.5][i % 3]).collect();
         let nu = given.map_or(DegreesOfFreedom::Auto, DegreesOfFreedom::Given);
@@ -202,9 +202,9 @@ fn nu_is_found() {
         (0..4000).for_each(|i| {
             (0..10).for_each(|j| {
                 if rng.uniform() < missing {
-                    x[(i, j)] = f64::NAN
+                    x[(i, j)] = f64::NAN;
                 }
-            })
+            });
         });
         let fit = RobustPpca::new(3).fit(&x).unwrap();
         // Standard errors of 1/ν by the second derivative are about 0.006 at n = 4000.
@@ -276,8 +276,8 @@ fn ways_to_the_same_optimum() {
         let mut weights = vec![1.0; 202];
         weights[201] = 0.0;
         let heavy: Vec<f64> = (0..200).map(|i| if i == 0 { 2.0 } else { 1.0 }).collect();
-        let a = robust().fit(&table(&twice).with_weights(&weights).unwrap()).unwrap();
-        let b = robust().fit(&table(&x).with_weights(&heavy).unwrap()).unwrap();
+        let a = robust().fit(table(&twice).with_weights(&weights).unwrap()).unwrap();
+        let b = robust().fit(table(&x).with_weights(&heavy).unwrap()).unwrap();
         relative(a.report.log_likelihood.unwrap(), b.report.log_likelihood.unwrap(), 1e-11, "weights");
         close_all(a.model.scale().mean(), b.model.scale().mean(), 1e-5, "weights");
     }

@@ -126,9 +126,9 @@ fn p_values_of_rows_of_the_model_are_uniform() {
     (0..n).for_each(|i| {
         (0..6).for_each(|j| {
             if rng.uniform() < 0.3 {
-                x[(i, j)] = f64::NAN
+                x[(i, j)] = f64::NAN;
             }
-        })
+        });
     });
     let p: Vec<f64> = density.outliers(&table(&x)).unwrap().p_value;
     let counted: Vec<f64> = p.into_iter().filter(|p| *p < 1.0).collect();

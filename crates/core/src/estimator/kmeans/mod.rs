@@ -119,7 +119,8 @@ impl KMeans {
         if centres.ncols() != features {
             return Err(Error::FeatureCount { expected: features, found: centres.ncols() });
         }
-        match centres.col_iter().flat_map(|c| c.iter()).find(|x| !x.is_finite()) {
+        let cells = (0..centres.ncols()).flat_map(|j| centres.col_as_slice(j));
+        match cells.copied().find(|x| !x.is_finite()) {
             Some(x) => {
                 let (name, value) = ("a cell of the first centres", x.to_string());
                 Err(Error::Parameter { name, value, allowed: "finite" })
