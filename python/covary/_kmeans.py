@@ -350,6 +350,11 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         """float: sum of squared distances of the rows to their centres."""
         return self._report()["clusters"]["inertia"]
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
     @property
     def _n_features_out(self):
         return len(self.cluster_centers_)
