@@ -78,7 +78,9 @@ fn outliers_do_not_move_the_plane() {
         let others = Ppca::new(3).fit(&x.subrows(30, 570).to_owned()).unwrap().model;
         let what =
             format!("{missing} {lie:?}: {} and {}", angle(scale, &others), angle(&plain.model, &others));
-        assert!(angle(scale, &others) < 2.0 && angle(&plain.model, &others) > 30.0, "{what}");
+        // The pull of a row is bounded, not 0: outliers that agree on a direction add up, to some degrees.
+        let most = if lie == Outliers::Around { 2.0 } else { 5.0 };
+        assert!(angle(scale, &others) < most && angle(&plain.model, &others) > 30.0, "{what}");
         let ratio = scale.noise().of(0) / others.noise().of(0);
         assert!((ratio - 1.0).abs() < 0.25, "{what}: noise {ratio}");
         // The outliers are the rows of least weight.
