@@ -9,7 +9,6 @@
 
 use std::sync::Arc;
 
-use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::lloyd::{Lloyd, Problem, Settled};
@@ -21,9 +20,9 @@ use crate::data::{Table, map_chunks};
 use crate::error::Result;
 use crate::linalg::Mat;
 
-/// Rows that are drawn for a trial, in turn: the best pair of many is tried first, but where it fails it would be
-/// proposed again and again, so less is chosen and more left to chance. 0 is one row and any centre.
-const DRAWN: [usize; 4] = [8, 3, 1, 0];
+/// Rows that are drawn for a trial, in turn: the best pair of many would be proposed again and again where it
+/// fails, so something is left to chance.
+const DRAWN: [usize; 2] = [3, 1];
 /// Passes of Lloyd's method after a swap, before and after a first look at where it leads.
 const FIRST: Limits = Limits { tolerance: 1e-6, iterations: 4 };
 const REST: Limits = Limits { tolerance: 1e-6, iterations: 12 };
@@ -37,6 +36,8 @@ pub(crate) struct Search<'a> {
     pub(crate) sample: &'a Table<'a>,
     pub(crate) problem: &'a Problem,
     pub(crate) limits: Limits,
+    /// Trials in a row that must fail before swaps end.
+    pub(crate) failures: usize,
 }
 
 impl Search<'_> {
@@ -82,12 +83,8 @@ impl<'a> Swaps<'a> {
     fn propose(&mut self) -> Result<Option<(Mat<f64>, usize)>> {
         let (rows, weights) = (&self.rows, &self.weights);
         let count = DRAWN[self.failures % DRAWN.len()];
-        let drawn = draw_rows(rows.len(), |i| weights[i] * rows[i].first, count.max(1), &mut self.rng);
+        let drawn = draw_rows(rows.len(), |i| weights[i] * rows[i].first, count, &mut self.rng);
         let Some(drawn) = drawn else { return Ok(None) };
-        if count == 0 {
-            let centre = self.rng.random_range(0..self.best.centres.ncols());
-            return Ok(Some((columns(self.search.sample, &drawn), centre)));
-        }
         let to_drawn = distances(self.search.sample, self.search.problem, &drawn)?;
         let k = self.best.centres.ncols();
         let left = |c: usize| {

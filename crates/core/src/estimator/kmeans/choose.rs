@@ -6,7 +6,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::fit::{Look, best_start};
+use super::fit::{Look, best_start, failures};
 use super::report::{KTable, KTableRow};
 use super::{KMeans, Start};
 use crate::algorithm::Limits;
@@ -104,7 +104,8 @@ fn inertia(
         Start::Drawn(seeding) => seeding,
         Start::Given(_) => Seeding::PlusPlus,
     };
-    let search = Search { sample: rows, problem: &problem, limits: LIMITS };
+    let failures = failures(rows, clusters);
+    let search = Search { sample: rows, problem: &problem, limits: LIMITS, failures };
     let starts = if polish { family.starts } else { 2 };
     let family = family.clone().polish(polish && family.polish).starts(starts);
     Ok(best_start(&family, seeding, clusters, &search, &control.quiet())?.inertia)

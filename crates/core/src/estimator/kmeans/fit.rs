@@ -28,10 +28,11 @@ const SAMPLE_ROWS: usize = 1 << 13;
 const ROWS_PER_CLUSTER: usize = 128;
 const SAMPLE_CELLS: usize = 1 << 24;
 const LEAST_SAMPLE: usize = 1 << 10;
-/// Trials in a row that must fail before swaps end: more where a trial is cheap, by the number of differences that
-/// a pass squares; and the most trials.
-const FAILURES: std::ops::RangeInclusive<usize> = 16..=80;
-const SQUARES: usize = 30_000_000;
+/// Trials in a row that must fail before swaps end: the fewest on a sample, and on all rows more where a trial is
+/// cheap, by the number of differences that a pass squares.
+const FAILURES: std::ops::RangeInclusive<usize> = 16..=200;
+const SQUARES: usize = 100_000_000;
+/// The most trials.
 const TRIALS: usize = 1000;
 /// The first stream of the generator that starts use.
 const STREAM: u64 = 1 << 41;
@@ -174,7 +175,8 @@ impl<'a> Look<'a> {
         if whole && family.starts == 1 && !family.polish {
             return draw(seeding, asked, &sample, &problem, &mut stream(family.run.seed, 0));
         }
-        let search = Search { sample: &sample, problem: &problem, limits: limits(family) };
+        let failures = if whole { failures(&sample, asked) } else { *FAILURES.start() };
+        let search = Search { sample: &sample, problem: &problem, limits: limits(family), failures };
         let found = best_start(family, seeding, asked, &search, control)?;
         story.swaps = found.swaps;
         if whole {
@@ -303,6 +305,12 @@ impl<'a> Look<'a> {
     }
 }
 
+/// Trials that must fail on rows that are all there are.
+pub(super) fn failures(rows: &Table<'_>, clusters: usize) -> usize {
+    let (n, p) = rows.shape();
+    (SQUARES / (n * p * clusters).max(1)).clamp(*FAILURES.start(), *FAILURES.end())
+}
+
 /// The generator of a start.
 pub(super) fn stream(seed: u64, start: usize) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -328,10 +336,7 @@ pub(super) fn best_start(
         let (settled, swaps) = match family.polish {
             false => (settled, 0),
             true => {
-                let (rows, features) = search.sample.shape();
-                let failures = SQUARES / (rows * features * clusters).max(1);
-                let tolerance = failures.clamp(*FAILURES.start(), *FAILURES.end()) as f64;
-                let limits = Limits { tolerance, iterations: TRIALS };
+                let limits = Limits { tolerance: search.failures as f64, iterations: TRIALS };
                 let swaps = Swaps::new(search, settled, rng)?;
                 let (found, journey) = drive(swaps, limits, control)?;
                 trace.extend(journey.trace.into_iter().filter(|v| *v < f64::INFINITY));
