@@ -248,6 +248,8 @@ fn by_parallel_analysis(selection: &Selection, features: usize) -> Result<(usize
     Ok((factors, reason))
 }
 
+/// The fit with the reason for its number of components, unless it has one of its own.
 fn chosen(fit: Fit<AnyModel>, choice: Option<String>) -> Fit<AnyModel> {
+    let choice = choice.or(fit.report.choice);
     Fit { model: fit.model, report: Report { choice, ..fit.report } }
 }

@@ -119,7 +119,7 @@ fn usage_errors_exit_with_2() {
         &["fit", "x.csv", "-q", "0"],
         &["fit", "x.csv", "-q", "-3"],
         &["fit", "x.csv", "-q", "many"],
-        &["fit", "x.csv", "--model", "mixture"],
+        &["fit", "x.csv", "--model", "forest"],
         &["fit", "x.csv", "--memory", "lots"],
         &["fit", "x.csv", "--threads", "0"],
         &["fit", "x.csv", "--threads", "4000"],
@@ -131,7 +131,7 @@ fn usage_errors_exit_with_2() {
     }
     let text = String::from_utf8(place.run(&["fit", "x.csv", "-q", "many"]).stderr).unwrap();
     assert!(text.contains("such as 5") && text.contains("0.95, or auto"), "{text}");
-    let text = String::from_utf8(place.run(&["fit", "x.csv", "--model", "mixture"]).stderr).unwrap();
+    let text = String::from_utf8(place.run(&["fit", "x.csv", "--model", "forest"]).stderr).unwrap();
     assert!(text.contains("ppca") && text.contains("pca") && text.contains("fa"), "{text}");
 }
 

@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::lloyd::{Lloyd, Problem, Settled};
@@ -21,8 +22,8 @@ use crate::error::Result;
 use crate::linalg::Mat;
 
 /// Rows that are drawn for a trial, in turn: the best pair of many would be proposed again and again where it
-/// fails, so something is left to chance.
-const DRAWN: [usize; 2] = [3, 1];
+/// fails, so less is chosen and more left to chance. 0 is one row and any centre.
+const DRAWN: [usize; 3] = [3, 1, 0];
 /// Passes of Lloyd's method after a swap, before and after a first look at where it leads.
 const FIRST: Limits = Limits { tolerance: 1e-6, iterations: 4 };
 const REST: Limits = Limits { tolerance: 1e-6, iterations: 12 };
@@ -83,8 +84,12 @@ impl<'a> Swaps<'a> {
     fn propose(&mut self) -> Result<Option<(Mat<f64>, usize)>> {
         let (rows, weights) = (&self.rows, &self.weights);
         let count = DRAWN[self.failures % DRAWN.len()];
-        let drawn = draw_rows(rows.len(), |i| weights[i] * rows[i].first, count, &mut self.rng);
+        let drawn = draw_rows(rows.len(), |i| weights[i] * rows[i].first, count.max(1), &mut self.rng);
         let Some(drawn) = drawn else { return Ok(None) };
+        if count == 0 {
+            let centre = self.rng.random_range(0..self.best.centres.ncols());
+            return Ok(Some((columns(self.search.sample, &drawn), centre)));
+        }
         let to_drawn = distances(self.search.sample, self.search.problem, &drawn)?;
         let k = self.best.centres.ncols();
         let left = |c: usize| {

@@ -151,8 +151,10 @@ fn factors(moments: &Moments, before: &LinearGaussian) -> Result<LinearGaussian>
     }
     let entry = |i: usize, j: usize| if i == j { 1.0 } else { s[(i, j)] / deviations[i] / deviations[j] };
     let r = Mat::from_fn(p, p, entry);
-    let start = (0..p).map(|j| (before.noise().of(j) / s[(j, j)]).min(1.0)).collect();
-    let search = Search { factors: q, lower: LEAST_UNIQUENESS, limits: NEWTON };
+    let start: Vec<f64> = (0..p).map(|j| (before.noise().of(j) / s[(j, j)]).min(1.0)).collect();
+    // Where the component before has less noise already, a bound above it would lead down.
+    let lower = start.iter().copied().fold(LEAST_UNIQUENESS, f64::min);
+    let search = Search { factors: q, lower, limits: NEWTON };
     let found = newton_factor::solve(r.as_ref(), &search, &Start::At(start), &Control::new())?;
     let loadings = Mat::from_fn(p, q, |j, k| found.loadings[(j, k)] * deviations[j]);
     let noise = (0..p).map(|j| found.uniquenesses[j] * s[(j, j)]).collect();

@@ -246,6 +246,7 @@ impl MixturePpca {
             log_likelihood: Some(found.log_likelihood),
             details: Some(Details::Mixture(Box::new(details))),
             rotation: None,
+            choice: (self.latent == LatentVariables::Chosen).then(|| "chosen by BIC".into()),
             stop: journey.stop,
             passes: journey.passes,
             trace: journey.trace,
