@@ -210,7 +210,12 @@ impl MixturePpca {
             if groups > fewest && since >= PATIENCE {
                 break;
             }
-            let Some(next) = search.grown(&current)? else { break };
+            let next = match search.grown(&current) {
+                // There are enough without the one that would shrink.
+                Err(Error::ShrunkComponent { .. }) if groups >= fewest => break,
+                next => next?,
+            };
+            let Some(next) = next else { break };
             let before = std::mem::replace(&mut current, next);
             if groups >= fewest && table[groups - 1].bic < best_bic {
                 (best, best_bic) = (Some(before), table[groups - 1].bic);

@@ -3,7 +3,7 @@
 
 use super::search::Search;
 use crate::algorithm::mixture::{ComponentEvidence, MixtureOptimum, leading_axes, merged, split};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::model::Mixture;
 
 /// Rounds of moves.
@@ -21,7 +21,11 @@ impl<E: ComponentEvidence> Search<'_, E> {
         }
         for _ in 0..ROUNDS {
             self.control.check()?;
-            match self.best_of(self.moves(&from)?)? {
+            let moved = match self.best_of(self.moves(&from)?) {
+                Err(Error::ShrunkComponent { .. }) => None,
+                moved => moved?,
+            };
+            match moved {
                 Some(better) if better.objective > from.objective + GAIN => from = better,
                 _ => break,
             }

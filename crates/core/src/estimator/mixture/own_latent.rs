@@ -3,7 +3,7 @@
 use super::report::NumberOfGroups;
 use super::search::Search;
 use crate::algorithm::mixture::{ComponentEvidence, MixtureOptimum};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::linalg::Mat;
 use crate::model::{LinearGaussian, Mixture, Noise};
 
@@ -22,7 +22,11 @@ impl<E: ComponentEvidence> Search<'_, E> {
             self.control.check()?;
             let mut found: Vec<MixtureOptimum<E>> = Vec::new();
             for start in changed(&best.mixture)? {
-                found.extend(Some(self.optimum(start)?).filter(|found| found.starved.is_none()));
+                match self.optimum(start) {
+                    Ok(end) if end.starved.is_none() => found.push(end),
+                    Ok(_) | Err(Error::ShrunkComponent { .. }) => {}
+                    Err(error) => return Err(error),
+                }
             }
             let next = found.into_iter().min_by(|a, b| row(a).bic.total_cmp(&row(b).bic));
             match next.filter(|next| row(next).bic < row(&best).bic) {

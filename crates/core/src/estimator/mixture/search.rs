@@ -86,15 +86,20 @@ impl<'a, E: ComponentEvidence> Search<'a, E> {
     }
 }
 
-/// The ends of runs in which no component has starved or shrunk, best first.
+/// The ends of runs in which no component has starved or shrunk, best first; the error where a component has
+/// shrunk in each that has not starved one.
 fn usable<E>(ends: Vec<Result<MixtureOptimum<E>>>) -> Result<Vec<MixtureOptimum<E>>> {
-    let mut found = Vec::new();
+    let (mut found, mut shrunk) = (Vec::new(), None);
     for end in ends {
         match end {
             Ok(end) if end.starved.is_none() => found.push(end),
-            Ok(_) | Err(Error::ShrunkComponent { .. }) => {}
+            Ok(_) => {}
+            Err(error @ Error::ShrunkComponent { .. }) => shrunk = shrunk.or(Some(error)),
             Err(error) => return Err(error),
         }
+    }
+    if let (true, Some(error)) = (found.is_empty(), shrunk) {
+        return Err(error);
     }
     found.sort_by(|a, b| b.objective.total_cmp(&a.objective));
     Ok(found)
