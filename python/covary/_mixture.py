@@ -175,7 +175,7 @@ class MixturePPCA(DensityQuestions, DensityMixin, Estimator):
         start = self.__dict__.get("_model") if self.warm_start else None
         return _covary.Request(
             self._kind,
-            self._latent(),
+            self._latent(seen),
             scale=self.scale,
             start=start,
             tolerance=self.tol,
@@ -199,15 +199,19 @@ class MixturePPCA(DensityQuestions, DensityMixin, Estimator):
             return (int(fewest), int(most)) if 0 < fewest <= most else self._refused("n_components", wanted)
         return self._refused("n_components", wanted)
 
-    def _latent(self):
+    def _latent(self, seen):
         wanted = self.n_latent
         if wanted is None:
             return "all"
         if isinstance(wanted, str) and wanted == "auto":
             return "auto"
-        if isinstance(wanted, Integral) and wanted >= 0:
-            return int(wanted)
-        return self._refused("n_latent", wanted)
+        if not isinstance(wanted, Integral) or wanted < 0:
+            return self._refused("n_latent", wanted)
+        if seen is not None and wanted >= seen.n_features:
+            raise ValueError(
+                f"n_latent={wanted} must be below the number of features, and there are n_features = {seen.n_features}"
+            )
+        return int(wanted)
 
     def _prior(self):
         if self.prior is None:
