@@ -67,7 +67,7 @@ impl Evidence for Sketch {
 
 /// Two centres.
 fn centres(p: usize) -> Mat<f64> {
-    Mat::from_fn(2, p, |k, j| k as f64 * 20.0 + 0.5 * j as f64)
+    Mat::from_fn(2, p, |k, j| k as f64 * 2.0 + 0.5 * j as f64)
 }
 
 impl Evidence for Clusters {
