@@ -38,7 +38,9 @@ fn groups_are_found_and_told() {
         assert!((weights[0] - 0.5).abs() < 0.01 && weights.len() == 2, "{weights:?}");
         assert_eq!(told["mixture"]["noise"], "isotropic");
         let text = place.ok(&["inspect", "m.covary"]);
-        assert!(text.contains("groups (K)") && text.contains("BIC, AIC, ICL"), "{text}");
+        for label in ["latent variables (q)", "groups (K)", "BIC, AIC, ICL"] {
+            assert!(text.contains(label), "{label}: {text}");
+        }
         for command in [
             &["transform", "m.covary", "x.csv", "--std"][..],
             &["score", "m.covary", "x.csv"],

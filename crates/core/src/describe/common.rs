@@ -123,7 +123,9 @@ pub(super) fn lines(saved: &SavedModel, because: Option<&str>, part: &Part) -> V
     lines.extend(report.scaled.as_ref().map(|scaled| {
         Line::new("scaled", format!("each feature divided by {} for the fit", scaled.scale.in_words()))
     }));
-    let symbol = if saved.model.as_assign().is_some() { "K" } else { "q" };
+    // Of clusters the groups themselves are counted, of a mixture the latent variables within them.
+    let clusters = saved.model.as_assign().is_some() && saved.model.as_density().is_none();
+    let symbol = if clusters { "K" } else { "q" };
     let axes = format!("{} ({symbol})", saved.model.kind().components);
     let because = because.map(|words| format!(": {words}")).unwrap_or_default();
     lines.push(Line::new(axes, format!("{}{because}", part.components)));

@@ -236,9 +236,9 @@ impl MixturePpca {
         started: Instant,
     ) -> Fit<Mixture> {
         let Pooled { report, .. } = pooled;
-        let prior = self.prior.map(|rows| CollapsePrior { rows, variances: Vec::new() });
-        let details =
-            MixtureReport::new(found, self.noise.shared, prior.as_ref(), report.counted_weight(), grown);
+        // A single component has no prior.
+        let prior = self.prior.filter(|_| found.mixture.n_components() > 1);
+        let details = MixtureReport::new(found, self.noise.shared, prior, report.counted_weight(), grown);
         let model = found.mixture.sorted();
         let reason = match report.holes.is_some() {
             true => "the data have missing values: a step of EM for each component in each pass",

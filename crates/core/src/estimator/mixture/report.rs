@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::algorithm::mixture::{CollapsePrior, MixtureOptimum};
+use crate::algorithm::mixture::MixtureOptimum;
 use crate::model::{LinearGaussian, Mixture, Noise};
 
 /// How a mixture was found, and how good it is.
@@ -66,14 +66,14 @@ impl MixtureReport {
     pub(super) fn new<E>(
         found: &MixtureOptimum<E>,
         shared: bool,
-        prior: Option<&CollapsePrior>,
+        prior_rows: Option<f64>,
         rows: f64,
         (grown, dropped): (Vec<NumberOfGroups>, usize),
     ) -> Self {
         let own = NumberOfGroups::of(found, shared, rows);
         Self {
             shared_noise: shared,
-            prior_rows: prior.map(|prior| prior.rows),
+            prior_rows,
             objective: found.objective,
             parameters: parameters(&found.mixture, shared),
             bic: own.bic,
