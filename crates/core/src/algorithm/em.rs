@@ -17,7 +17,7 @@ use super::prior::Prior;
 use super::{Guard, Objective, RowIteration, Step};
 use crate::error::{Error, Result};
 use crate::evidence::Latent;
-use crate::expectation::{FeatureScale, LatentParameters};
+use crate::expectation::LatentParameters;
 use crate::spectrum::Spectrum;
 
 /// Steps in a row that gain rounding only after which no more is to be gained, whatever the tolerance.
@@ -142,19 +142,7 @@ impl Em {
     /// Where the maximisation step leads, within the bounds of the noise.
     fn plain_step(&self, maximised: &Maximised<'_>) -> LatentParameters {
         let found = maximised.parameters();
-        self.coordinates.bounded(self.along_axes(found)).with_spread(found.spread().cloned())
-    }
-
-    /// The parameters after a step, along principal axes where features differ in scale by orders of
-    /// magnitude.
-    ///
-    /// The likelihood does not depend on the axes; a prior on the columns of W has chosen them already.
-    fn along_axes(&self, parameters: &LatentParameters) -> LatentParameters {
-        let common = matches!(parameters.scale(), FeatureScale::Common(_));
-        if self.prior == Prior::Flat && common && parameters.graded() {
-            return parameters.along_axes();
-        }
-        parameters.clone()
+        self.coordinates.bounded(found.clone()).with_spread(found.spread().cloned())
     }
 
     /// The current point, the plain step from it and the gradient, in coordinates.
@@ -215,7 +203,7 @@ impl RowIteration for Em {
 
     fn update(&mut self, evidence: Latent) -> Result<Step> {
         let objective = self.prior.objective(&evidence)?;
-        self.gains.rounding = evidence.weight() * self.current.rounding_of_residuals();
+        self.gains.rounding = self.current.rounding_of_likelihood(evidence.weight());
         if let (Some(trial), Some(best)) = (self.trial.take(), &self.best) {
             let loss = best.objective - objective;
             if loss > self.gains.rounding_of(objective) {

@@ -187,7 +187,7 @@ impl Prior {
 /// turns least.
 fn diagonalising(root: MatRef<'_, f64>, w: MatRef<'_, f64>, spread: Option<&Mat<f64>>) -> Result<Mat<f64>> {
     let scales: Vec<f64> = w.col_iter().map(|w| w.squared_norm_l2()).collect();
-    let vectors = match comparable(&scales) {
+    let vectors = match comparable(scales.iter().copied()) {
         true => {
             let products = expected_products(w, spread);
             symmetric_eigen(product(product(root, products.as_ref()).as_ref(), root).as_ref())?.vectors

@@ -267,7 +267,7 @@ impl RowIteration for Robust {
         if sums.weight == 0.0 {
             return Err(Error::NoRows);
         }
-        self.gains.rounding = sums.weight * self.current.parameters.rounding_of_residuals();
+        self.gains.rounding = self.current.parameters.rounding_of_likelihood(sums.weight);
         if let (Some(trial), Some(best)) = (self.trial.take(), &self.best) {
             let loss = best.objective - objective;
             if loss.is_nan() || loss > self.gains.rounding_of(objective) {

@@ -33,7 +33,7 @@ pub(crate) fn from_available_cases(
     check_variance(variance)?;
     let variances: Vec<f64> = (0..cases.mean.len()).map(|j| cases.covariance[(j, j)]).collect();
     check_scales(&variances)?;
-    let scales = (!comparable(&variances)).then_some(&variances[..]);
+    let scales = (!comparable(variances.iter().copied())).then_some(&variances[..]);
     let eigen = match scales {
         Some(variances) => of_scaled(cases.covariance.as_ref(), variances)?,
         None => decompose(cases.covariance.as_ref(), components, seed)?,
@@ -73,12 +73,13 @@ pub(crate) fn from_filled_rows(
     let variance = variances.iter().sum::<f64>();
     check_variance(variance)?;
     check_scales(&variances)?;
-    let units = if comparable(&variances) { vec![1.0; variances.len()] } else { units_of(&variances) };
+    let units =
+        if comparable(variances.iter().copied()) { vec![1.0; variances.len()] } else { units_of(&variances) };
     let filled = FilledDirections::new(margins.mean().to_vec(), units.clone(), (q, seed), census.weight());
     let (eigen, journey) = drive(Passes::over(source, filled), FILLED, control)?;
     let scaled: f64 = variances.iter().zip(&units).map(|(v, unit)| v / (unit * unit)).sum();
     let found = from_spectrum(margins.mean().to_vec(), &eigen, q, (scaled, None));
-    let found = if comparable(&variances) { found } else { in_units_of_data(&found, &units) };
+    let found = if comparable(variances.iter().copied()) { found } else { in_units_of_data(&found, &units) };
     Ok((found, journey.passes))
 }
 

@@ -4,7 +4,7 @@
 //! come as a dense block with a mask ([`MaskedBlock`](super::masked::MaskedBlock)) or as lists of cells
 //! ([`ListedRows`](super::listed::ListedRows)) changes how sums are done, not which.
 
-use crate::linalg::{Mat, MatRef, clean_zeros, packed_len, pair_products};
+use crate::linalg::{Mat, MatRef, clean_zeros, comparable, packed_len, pair_products};
 
 /// Packed products of loadings are kept when they are at most this many numbers.
 const KEPT_PRODUCTS: usize = 1 << 22;
@@ -16,6 +16,8 @@ pub(crate) struct FeatureLoadings {
     pub(crate) a: Mat<f64>,
     /// Packed products aⱼaⱼᵀ (q(q+1)/2 × p), unless they are too many.
     pub(crate) pairs: Option<Mat<f64>>,
+    squares: Vec<f64>, // ‖aⱼ‖²
+    range: [f64; 2],   // of those
 }
 
 impl FeatureLoadings {
@@ -24,7 +26,20 @@ impl FeatureLoadings {
         let mut a = clean_zeros(loadings.nrows(), loadings.ncols());
         a.copy_from(loadings);
         let pairs = (packed_len(a.nrows()) * a.ncols() <= KEPT_PRODUCTS).then(|| pair_products(a.as_ref()));
-        Self { a, pairs }
+        let squares: Vec<f64> = a.col_iter().map(|a| a.squared_norm_l2()).collect();
+        let range = squares.iter().fold([f64::INFINITY, 0.0], |[a, b], x| [x.min(a), x.max(b)]);
+        Self { a, pairs, squares, range }
+    }
+
+    /// ‖aⱼ‖² of each feature.
+    pub(crate) fn squares(&self) -> &[f64] {
+        &self.squares
+    }
+
+    /// Whether features with noise s differ so much in scale that the large ones would drown the small in
+    /// sums over both.
+    pub(crate) fn graded(&self, noise: f64) -> bool {
+        !comparable(self.range.iter().map(|square| square + noise))
     }
 
     /// q.
@@ -52,6 +67,8 @@ pub(crate) trait IncompleteRows {
     fn pattern(&self) -> &[usize];
     /// Number of features of each pattern.
     fn observed(&self) -> &[usize];
+    /// The features of a row, and its deviations eⱼ there.
+    fn cells(&self, row: usize) -> (Vec<usize>, Vec<f64>);
     /// Sums of one number per feature over the features of each pattern.
     fn sums(&self, of: &[f64]) -> Vec<f64>;
     /// The same of m numbers per feature (m × p): (patterns × m).

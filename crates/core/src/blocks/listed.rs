@@ -68,6 +68,11 @@ impl IncompleteRows for ListedRows<'_> {
         &self.observed
     }
 
+    fn cells(&self, row: usize) -> (Vec<usize>, Vec<f64>) {
+        let (columns, e) = self.row(row);
+        (columns.iter().map(|j| *j as usize).collect(), e.to_vec())
+    }
+
     fn sums(&self, of: &[f64]) -> Vec<f64> {
         let sum = |columns: &[u32]| columns.iter().map(|j| of[*j as usize]).sum();
         self.firsts.iter().map(|i| sum(self.columns[*i])).collect()

@@ -112,6 +112,11 @@ impl IncompleteRows for MaskedBlock {
         &self.observed
     }
 
+    fn cells(&self, row: usize) -> (Vec<usize>, Vec<f64>) {
+        let (e, mask) = (self.deviations.col_as_slice(row), self.mask.col_as_slice(self.pattern[row]));
+        (0..e.len()).filter(|j| mask[*j] > 0.0).map(|j| (j, e[j])).unzip()
+    }
+
     fn sums(&self, of: &[f64]) -> Vec<f64> {
         let sum = |k: usize| self.mask.col_as_slice(k).iter().zip(of).map(|(m, x)| m * x).sum();
         (0..self.observed.len()).map(sum).collect()

@@ -12,12 +12,16 @@
 //! questions about rows with missing values by it. It knows no weights: a mixture can weight the rows of each
 //! component by responsibilities, which are made of these log densities.
 //!
+//! Where features differ in scale by orders of magnitude, M would hold nothing of the small ones: the cells
+//! of a row are then observed one after the other (`cell_by_cell.rs`).
+//!
 //! Two kinds of rows are not worked on here:
 //!
 //! - Complete rows share one M. Products of whole blocks serve them (`model/factored.rs`).
 //! - Rows whose M is all but singular (no noise, or fewer cells than latent variables under little noise)
 //!   need another factor, `linalg::LatentFactor`, one pattern at a time.
 
+mod cell_by_cell;
 mod parameters;
 mod student;
 
@@ -27,8 +31,10 @@ pub(crate) use student::Student;
 
 use std::f64::consts::TAU;
 
+use cell_by_cell::CellByCell;
+
 use crate::blocks::{FeatureLoadings, IncompleteRows};
-use crate::linalg::{Lanes, Mat, packed, packed_len};
+use crate::linalg::{Lanes, Mat, RootLanes, packed, packed_len};
 
 /// A linear-Gaussian model with features scaled so that the noise is the same for all.
 #[derive(Clone, Copy)]
@@ -49,9 +55,17 @@ pub(crate) struct Expectation<'a, R: IncompleteRows + ?Sized> {
     model: ScaledModel<'a>,
     rows: &'a R,
     uncertainty: Option<PatternUncertainty>,
-    factors: Lanes,        // of M of each pattern
+    factors: PatternFactors,
     projections: Mat<f64>, // Σ aⱼeⱼ (rows × q)
     mean: Mat<f64>,        // (rows × q)
+}
+
+/// What the posterior covariance s M⁻¹ of each pattern is made of.
+enum PatternFactors {
+    /// M = L Lᵀ.
+    OfPrecision(Lanes),
+    /// s M⁻¹ = S Sᵀ, where M would hold nothing of features of small scale.
+    OfCovariance(CellByCell),
 }
 
 impl<'a, R: IncompleteRows + ?Sized> Expectation<'a, R> {
@@ -70,13 +84,25 @@ impl<'a, R: IncompleteRows + ?Sized> Expectation<'a, R> {
         rows: &'a R,
         factors: impl Fn(Mat<f64>, usize, f64) -> Lanes,
     ) -> Self {
-        let (mut grams, mut projections) = (rows.grams(model.loadings), rows.projections(model.loadings));
-        let uncertainty = model.uncertainty.map(|of| PatternUncertainty::new(rows, of, model.loadings.q()));
-        if let Some(uncertainty) = &uncertainty {
-            uncertainty.add_to(&mut grams, &mut projections, rows.pattern());
-        }
-        let factors = factors(grams, model.loadings.q(), model.noise);
-        let mean = factors.solved(rows.pattern(), &projections);
+        let q = model.loadings.q();
+        let mut projections = rows.projections(model.loadings);
+        let uncertainty = model.uncertainty.map(|of| PatternUncertainty::new(rows, of, q));
+        let (factors, mean) = if model.loadings.graded(model.noise) {
+            let (prior, mean) = match &uncertainty {
+                Some(uncertainty) => uncertainty.prior(rows.pattern(), model.noise),
+                None => CellByCell::prior(rows.observed().len(), rows.pattern().len(), model),
+            };
+            let (found, mean) = prior.given(model, rows, mean);
+            (PatternFactors::OfCovariance(found), mean)
+        } else {
+            let mut grams = rows.grams(model.loadings);
+            if let Some(uncertainty) = &uncertainty {
+                uncertainty.add_to(&mut grams, &mut projections, rows.pattern());
+            }
+            let factors = factors(grams, q, model.noise);
+            let mean = factors.solved(rows.pattern(), &projections);
+            (PatternFactors::OfPrecision(factors), mean)
+        };
         Self { model, rows, uncertainty, factors, projections, mean }
     }
 
@@ -102,7 +128,28 @@ impl<'a, R: IncompleteRows + ?Sized> Expectation<'a, R> {
 
     /// Posterior covariances s M⁻¹ of each pattern, packed (patterns × q(q+1)/2).
     pub(crate) fn covariances(&self) -> Mat<f64> {
-        self.factors.inverse(self.model.noise)
+        match &self.factors {
+            PatternFactors::OfPrecision(factors) => factors.inverse(self.model.noise),
+            PatternFactors::OfCovariance(found) => found.covariances(),
+        }
+    }
+
+    /// Roots R of the posterior covariances RRᵀ, column after column (q² × patterns).
+    pub(crate) fn roots(&self) -> Mat<f64> {
+        match &self.factors {
+            PatternFactors::OfPrecision(factors) => {
+                RootLanes::of_inverses(factors, self.n_latent(), self.model.noise.sqrt()).in_columns()
+            }
+            PatternFactors::OfCovariance(found) => found.roots(),
+        }
+    }
+
+    /// ln |M| of each pattern.
+    fn log_det(&self) -> Vec<f64> {
+        match &self.factors {
+            PatternFactors::OfPrecision(factors) => factors.log_det(),
+            PatternFactors::OfCovariance(found) => found.log_det().to_vec(),
+        }
     }
 
     /// ‖e − Az‖² over the observed cells of each row.
@@ -128,7 +175,7 @@ impl<'a, R: IncompleteRows + ?Sized> Expectation<'a, R> {
 
     /// ln p(e) of each row, given its squared Mahalanobis distance.
     pub(crate) fn log_densities(&self, mahalanobis: &[f64]) -> Vec<f64> {
-        let (q, log_noise, log_det) = (self.n_latent() as f64, self.model.noise.ln(), self.factors.log_det());
+        let (q, log_noise, log_det) = (self.n_latent() as f64, self.model.noise.ln(), self.log_det());
         let cells = self.rows.observed();
         let density = |(k, distance): (&usize, &f64)| {
             let log_det = (cells[*k] as f64 - q) * log_noise + log_det[*k];
@@ -139,10 +186,16 @@ impl<'a, R: IncompleteRows + ?Sized> Expectation<'a, R> {
 
     /// Draws from the posteriors, made of standard normals (rows × q).
     pub(crate) fn draws(&self, mut normals: Mat<f64>) -> Mat<f64> {
-        self.factors.select(self.rows.pattern()).solve_transposed(&mut normals);
-        let deviation = self.model.noise.sqrt();
-        let draw = |i, k| self.mean[(i, k)] + deviation * normals[(i, k)];
-        Mat::from_fn(normals.nrows(), normals.ncols(), draw)
+        let pattern = self.rows.pattern();
+        let (deviates, scale) = match &self.factors {
+            PatternFactors::OfPrecision(factors) => {
+                factors.select(pattern).solve_transposed(&mut normals);
+                (normals, self.model.noise.sqrt())
+            }
+            PatternFactors::OfCovariance(found) => (found.deviates(pattern, &normals), 1.0),
+        };
+        let draw = |i, k| self.mean[(i, k)] + scale * deviates[(i, k)];
+        Mat::from_fn(deviates.nrows(), deviates.ncols(), draw)
     }
 }
 
@@ -178,6 +231,18 @@ impl PatternUncertainty {
             let to = projections.col_as_slice_mut(i);
             to.iter_mut().zip(pattern).for_each(|(p, pattern)| *p -= from[*pattern]);
         }
+    }
+
+    /// What is known of z before any cell is seen: precision (s I + Σ Sⱼ)/s, where Sⱼ is the covariance of
+    /// aⱼ, and mean −(s I + Σ Sⱼ)⁻¹ Σ cov(aⱼ, μⱼ).
+    fn prior(&self, pattern: &[usize], noise: f64) -> (CellByCell, Mat<f64>) {
+        let patterns = self.sums.nrows();
+        let (mut grams, mut mean) =
+            (Mat::zeros(patterns, packed_len(self.q)), Mat::zeros(pattern.len(), self.q));
+        self.add_to(&mut grams, &mut mean, pattern);
+        let factors = Lanes::new(grams, self.q, noise);
+        let mean = factors.solved(pattern, &mean);
+        (CellByCell::under(&factors, self.q, noise), mean)
     }
 
     /// Σ (z, 1)ᵀ S (z, 1) over the observed features of each row, S the covariance of a feature.

@@ -3,10 +3,7 @@
 use super::ScaledModel;
 use crate::blocks::{FeatureLoadings, Mean};
 use crate::error::{Error, Result};
-use crate::linalg::{
-    Mat, MatRef, comparable, complete_basis, exact_sum, graded_right_singular, nearest_places, negligible,
-    packed, packed_len, padded, product,
-};
+use crate::linalg::{GradedFactor, Mat, MatRef, exact_sum, negligible, packed, packed_len, product};
 
 /// Where features differ by orders of magnitude, a squared scale counts up to this multiple of the smallest.
 const SMALL_FEATURES: f64 = 100.0;
@@ -105,12 +102,12 @@ impl LatentParameters {
 
     /// Whether features differ so much in scale that the large ones would drown the small in sums over both.
     pub(crate) fn graded(&self) -> bool {
-        !comparable(&self.squared_scales())
+        self.loadings.graded(self.noise)
     }
 
     /// ‖wⱼ‖² + σ² of each feature, scaled.
     pub(crate) fn squared_scales(&self) -> Vec<f64> {
-        self.loadings.a.col_iter().map(|w| w.squared_norm_l2() + self.noise).collect()
+        self.loadings.squares().iter().map(|square| square + self.noise).collect()
     }
 
     /// The scaled variance below which noise is rounding in sums over so many rows.
@@ -122,29 +119,32 @@ impl LatentParameters {
         negligible(rows, scales.len(), scales.iter().map(|s| s.min(most)).sum())
     }
 
-    /// What rounding of residuals adds to the squared Mahalanobis distance of a row: (ε s/σ)² of the feature
-    /// of largest scale s, with a margin.
-    pub(crate) fn rounding_of_residuals(&self) -> f64 {
+    /// What rounding does to the log-likelihood of rows of such a weight, with a margin.
+    ///
+    /// The fitted value of a feature of scale ‖a‖ is known to δ = ε‖a‖, and so is its residual r. That adds δ²/s
+    /// to the squared Mahalanobis distance of a row, and 2rδ/s of either sign.
+    pub(crate) fn rounding_of_likelihood(&self, weight: f64) -> f64 {
         let largest = self.squared_scales().into_iter().fold(0.0, f64::max);
-        16.0 * f64::EPSILON.powi(2) * largest / self.noise
+        let squares = 16.0 * weight * f64::EPSILON.powi(2) * largest / self.noise;
+        if !self.graded() {
+            return squares;
+        }
+        squares + 64.0 * weight.sqrt() * f64::EPSILON * self.largest_residual()
     }
 
-    /// The same model, with z turned so that W Wᵀ has its principal axes along the latent variables.
+    /// The largest ‖a‖ times the deviation r/s of the residual of a complete row, over the features.
     ///
-    /// A feature of large scale then has a loading on few of them, and in sums such as Σ wⱼwⱼᵀ over the
-    /// features of a row the others keep their digits. Each axis takes the place where it turns least, so
-    /// that iterates stay comparable.
-    pub(crate) fn along_axes(&self) -> Self {
-        let w = &self.loadings.a;
-        let mut axes = padded(graded_right_singular(w.transpose(), f64::EPSILON.powi(2)));
-        let rank = axes.values.iter().filter(|v| **v > 0.0).count();
-        complete_basis(&mut axes.vectors, rank);
-        let turn = nearest_places(axes.vectors.as_ref());
-        Self {
-            loadings: FeatureLoadings::new(&product(turn.as_ref(), w.as_ref())),
-            spread: None,
-            ..self.clone()
-        }
+    /// var(r) = s (1 − h) with h = aᵀM⁻¹a: nothing where the feature is the only one that tells of some
+    /// latent variable, s where others tell the same.
+    fn largest_residual(&self) -> f64 {
+        let a = &self.loadings.a;
+        let roots = GradedFactor::new(a.transpose(), self.noise).root;
+        let known = product(roots.transpose(), a.as_ref()); // √s times what each feature shares (q × p)
+        let of = |j: usize| {
+            let share = (1.0 - known.col(j).squared_norm_l2() / self.noise).max(0.0);
+            (self.loadings.squares()[j] * share / self.noise).sqrt()
+        };
+        (0..a.ncols()).map(of).fold(0.0, f64::max)
     }
 
     /// The same with the first q components only.

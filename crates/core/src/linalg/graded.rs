@@ -33,10 +33,7 @@ pub(crate) fn graded_eigen(lower: MatRef<'_, f64>, negligible: f64) -> Eigen {
 pub(crate) fn graded_right_singular(rows: MatRef<'_, f64>, negligible: f64) -> Eigen {
     let p = rows.ncols();
     let unit = power_of_two(rows.norm_max());
-    // Householder's reflections keep the scale of each row when the large ones come first \[CH98\].
-    let sizes: Vec<f64> = rows.row_iter().map(|row| row.norm_max()).collect();
-    let mut sorted: Vec<usize> = (0..rows.nrows()).collect();
-    sorted.sort_by(|a, b| sizes[*b].total_cmp(&sizes[*a]));
+    let sorted = large_rows_first(rows);
     let scaled = Mat::from_fn(rows.nrows(), p, |i, j| rows[(sorted[i], j)] / unit);
     let squares: Vec<f64> = scaled.col_iter().map(|c| c.squared_norm_l2()).collect();
     let qr = ColPivQr::new(scaled.as_ref());
@@ -49,6 +46,14 @@ pub(crate) fn graded_right_singular(rows: MatRef<'_, f64>, negligible: f64) -> E
     };
     let kept = (0..r.nrows().min(p)).filter(left).map(column).collect();
     from_factor(kept, p, unit * unit)
+}
+
+/// The rows in the order in which Householder's reflections keep the scale of each \[CH98\].
+pub(super) fn large_rows_first(rows: MatRef<'_, f64>) -> Vec<usize> {
+    let sizes: Vec<f64> = rows.row_iter().map(|row| row.norm_max()).collect();
+    let mut sorted: Vec<usize> = (0..rows.nrows()).collect();
+    sorted.sort_by(|a, b| sizes[*b].total_cmp(&sizes[*a]));
+    sorted
 }
 
 /// The eigenvalues of L Lᵀ that are not 0, and their vectors (p × r), by rotating the columns of L (p × r)

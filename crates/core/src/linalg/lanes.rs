@@ -83,7 +83,7 @@ impl Lanes {
         self.factors.nrows()
     }
 
-    fn entry(&self, i: usize, j: usize) -> &[f64] {
+    pub(super) fn entry(&self, i: usize, j: usize) -> &[f64] {
         self.factors.col_as_slice(packed(i, j))
     }
 
@@ -173,7 +173,7 @@ impl Lanes {
     }
 
     /// L⁻¹.
-    fn inverse_of_factors(&self) -> Self {
+    pub(super) fn inverse_of_factors(&self) -> Self {
         let factors = Mat::zeros(self.lanes(), packed_len(self.q));
         let mut out = Self { q: self.q, factors, arch: self.arch, dense: None };
         let mut sum = vec![0.0; self.lanes()];

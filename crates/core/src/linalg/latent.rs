@@ -3,8 +3,15 @@
 //! With `A = D^-½ W` (p × q) and `G = AᵀA`, \[TB99, eq. 6\] and Woodbury's identity need only `M = s I + G`:
 //! the posterior of z given the scaled deviation e is N(M⁻¹Aᵀe, s M⁻¹), and log |WWᵀ + sD| = log |D| + (p −
 //! q) log s + log |M|.
+//!
+//! M squares the condition of A. Where features differ in scale by orders of magnitude it is not formed: the
+//! cells are observed one after the other ([`RootLanes`]), and the limit is solved by reflections
+//! ([`StiffLeastSquares`]).
 
-use super::{Cholesky, Eigen, Mat, MatRef, mirror_lower, product, set_product, symmetric_eigen};
+use super::{
+    Cholesky, Eigen, Mat, MatRef, Observed, RootLanes, StiffLeastSquares, comparable, mirror_lower, product,
+    set_product, symmetric_eigen,
+};
 use crate::error::Result;
 
 /// The factor of `M = s I + AᵀA`, or of its limit without noise.
@@ -27,12 +34,16 @@ pub(crate) enum LatentFactor {
         /// Of s I + AAᵀ (p × p).
         factor: Cholesky,
     },
+    /// s > 0 and features of very different scales.
+    Graded(GradedFactor),
     /// s = 0: pseudo-inverse, and the prior where the loadings say nothing.
     Noiseless {
         /// Of G (q × q).
         eigen: Eigen,
         /// Eigenvalues that are not rounding.
         rank: usize,
+        /// Where features are of very different scales, what solves for z without G.
+        stiff: Option<Box<StiffLeastSquares>>,
     },
 }
 
@@ -40,6 +51,10 @@ impl LatentFactor {
     /// Factors `s I + AᵀA`.
     pub(crate) fn new(a: MatRef<'_, f64>, noise: f64) -> Result<Self> {
         let (p, q) = (a.nrows(), a.ncols());
+        let graded = !comparable(a.row_iter().map(|row| row.squared_norm_l2() + noise));
+        if noise > 0.0 && graded {
+            return Ok(Self::Graded(GradedFactor::new(a, noise)));
+        }
         if noise > 0.0 && p < q {
             let factor = regularised(product(a, a.transpose()), noise)?;
             return Ok(Self::Narrow { noise, a: a.to_owned(), factor });
@@ -48,11 +63,15 @@ impl LatentFactor {
         if noise > 0.0 {
             return Ok(Self::Noisy { noise, factor: regularised(gram, noise)? });
         }
+        if graded {
+            let (stiff, eigen, rank) = StiffLeastSquares::new(a);
+            return Ok(Self::Noiseless { eigen, rank, stiff: Some(Box::new(stiff)) });
+        }
         mirror_lower(&mut gram);
         let eigen = symmetric_eigen(gram.as_ref())?;
         let floor = eigen.values.first().copied().unwrap_or(0.0) * f64::EPSILON * q.max(p) as f64;
         let rank = eigen.values.iter().take_while(|v| **v > floor).count();
-        Ok(Self::Noiseless { eigen, rank })
+        Ok(Self::Noiseless { eigen, rank, stiff: None })
     }
 
     /// Posterior means `M⁻¹Aᵀe` (q × rows) of scaled deviations e (rows × p); least squares without noise.
@@ -64,10 +83,16 @@ impl LatentFactor {
             set_product(z.as_mut(), a.transpose(), t.as_ref());
             return z;
         }
+        if let Self::Graded(factor) = self {
+            return factor.latent(a, e);
+        }
+        if let Self::Noiseless { stiff: Some(stiff), .. } = self {
+            return stiff.solve(e);
+        }
         set_product(z.as_mut(), a.transpose(), e.transpose());
         match self {
             Self::Noisy { factor, .. } => factor.solve(z.as_mut()),
-            Self::Noiseless { eigen, rank } => {
+            Self::Noiseless { eigen, rank, .. } => {
                 let v = eigen.vectors.subcols(0, *rank);
                 let mut t = product(v.transpose(), z.as_ref());
                 for i in 0..*rank {
@@ -75,7 +100,7 @@ impl LatentFactor {
                 }
                 z = product(v, t.as_ref());
             }
-            Self::Narrow { .. } => {}
+            Self::Narrow { .. } | Self::Graded(_) => {}
         }
         z
     }
@@ -106,7 +131,8 @@ impl LatentFactor {
                     f64::from(u8::from(i == j)) - 0.5 * (known[(i, j)] + known[(j, i)])
                 })
             }
-            Self::Noiseless { eigen, rank } => {
+            Self::Graded(factor) => product(factor.root.as_ref(), factor.root.transpose()),
+            Self::Noiseless { eigen, rank, .. } => {
                 let free = eigen.vectors.subcols(*rank, eigen.values.len() - rank);
                 product(free, free.transpose())
             }
@@ -129,7 +155,8 @@ impl LatentFactor {
                 }
                 Ok(vectors)
             }
-            Self::Noiseless { eigen, rank } => {
+            Self::Graded(factor) => Ok(factor.root.clone()),
+            Self::Noiseless { eigen, rank, .. } => {
                 Ok(eigen.vectors.subcols(*rank, eigen.values.len() - rank).to_owned())
             }
         }
@@ -143,7 +170,8 @@ impl LatentFactor {
                 Some((p as f64 - q as f64) * noise.ln() + factor.log_det())
             }
             Self::Narrow { factor, .. } => Some(factor.log_det()),
-            Self::Noiseless { eigen, rank } => {
+            Self::Graded(factor) => Some(factor.log_det),
+            Self::Noiseless { eigen, rank, .. } => {
                 (*rank == p).then(|| eigen.values[..p].iter().map(|v| v.ln()).sum())
             }
         }
@@ -152,7 +180,7 @@ impl LatentFactor {
     /// Dimensions of the data that the model can reach.
     pub(crate) fn rank(&self, p: usize) -> usize {
         match self {
-            Self::Noisy { .. } | Self::Narrow { .. } => p,
+            Self::Noisy { .. } | Self::Narrow { .. } | Self::Graded(_) => p,
             Self::Noiseless { rank, .. } => *rank,
         }
     }
@@ -162,6 +190,7 @@ impl LatentFactor {
         match self {
             Self::Noisy { factor, .. } => factor.lower().nrows(),
             Self::Narrow { a, .. } => a.ncols(),
+            Self::Graded(factor) => factor.root.ncols(),
             Self::Noiseless { eigen, .. } => eigen.values.len(),
         }
     }
@@ -170,8 +199,51 @@ impl LatentFactor {
     pub(crate) fn noise(&self) -> f64 {
         match self {
             Self::Noisy { noise, .. } | Self::Narrow { noise, .. } => *noise,
+            Self::Graded(factor) => factor.noise,
             Self::Noiseless { .. } => 0.0,
         }
+    }
+}
+
+/// What stands for M where features are of very different scales: the cells of a row observed in the order of
+/// the features.
+#[derive(Debug, Clone)]
+pub(crate) struct GradedFactor {
+    noise: f64,      // s
+    gains: Mat<f64>, // what each feature moves z by (q × p)
+    /// R (q × q) with R Rᵀ = s M⁻¹.
+    pub(crate) root: Mat<f64>,
+    log_det: f64, // log |s I + AAᵀ|
+}
+
+impl GradedFactor {
+    /// Of A (p × q) and s > 0.
+    pub(crate) fn new(a: MatRef<'_, f64>, noise: f64) -> Self {
+        let (p, q) = (a.nrows(), a.ncols());
+        let (mut roots, mut gains, mut log_det) = (RootLanes::identity(1, q), Mat::zeros(q, p), 0.0);
+        for j in 0..p {
+            let Observed { variance, gain } = roots.observe(&a.subrows(j, 1).to_owned(), noise);
+            gains.col_mut(j).copy_from(gain.row(0).transpose());
+            log_det += variance[0].ln();
+        }
+        let root = roots.in_columns();
+        let root = MatRef::from_column_major_slice(root.col_as_slice(0), q, q).to_owned();
+        Self { noise, gains, root, log_det }
+    }
+
+    /// Means of z (q × rows) of scaled deviations e (rows × p).
+    fn latent(&self, a: MatRef<'_, f64>, e: MatRef<'_, f64>) -> Mat<f64> {
+        let loadings = a.transpose().to_owned(); // (q × p): those of a feature side by side
+        let mut z = Mat::zeros(a.ncols(), e.nrows());
+        for i in 0..e.nrows() {
+            let z = z.col_as_slice_mut(i);
+            for j in 0..a.nrows() {
+                let fitted: f64 = loadings.col_as_slice(j).iter().zip(&*z).map(|(a, z)| a * z).sum();
+                let rest = e[(i, j)] - fitted;
+                z.iter_mut().zip(self.gains.col_as_slice(j)).for_each(|(z, gain)| *z += gain * rest);
+            }
+        }
+        z
     }
 }
 

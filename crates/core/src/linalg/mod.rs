@@ -10,7 +10,9 @@ mod graded;
 mod krylov;
 mod lanes;
 mod latent;
+mod roots;
 mod square;
+mod stiff;
 mod svd;
 
 use faer::linalg::matmul::triangular::{BlockStructure, matmul as triangular_matmul};
@@ -29,8 +31,10 @@ pub use faer::{Mat, MatMut, MatRef};
 pub(crate) use graded::{graded_columns, graded_eigen, graded_right_singular, padded};
 pub(crate) use krylov::{BlockKrylov, leading_eigen};
 pub(crate) use lanes::{Lanes, packed, packed_len, pair_products};
-pub(crate) use latent::LatentFactor;
+pub(crate) use latent::{GradedFactor, LatentFactor};
+pub(crate) use roots::{Observed, RootLanes};
 pub(crate) use square::{inverse, nearest_orthogonal};
+pub(crate) use stiff::StiffLeastSquares;
 pub(crate) use svd::right_singular;
 
 /// Tasks into which whole-matrix work is split, whatever the number of threads.
@@ -112,9 +116,10 @@ pub(crate) fn negligible(rows: usize, features: usize, largest: f64) -> f64 {
 
 /// Whether squared scales, those of 0 aside, are so near each other that one plain decomposition can hold all
 /// of them.
-pub(crate) fn comparable(squares: &[f64]) -> bool {
-    let positive = || squares.iter().copied().filter(|v| *v > 0.0);
-    positive().fold(0.0, f64::max) <= COMPARABLE * positive().fold(f64::INFINITY, f64::min)
+pub(crate) fn comparable(squares: impl Iterator<Item = f64>) -> bool {
+    let range = |(least, most): (f64, f64), v: f64| (least.min(v), most.max(v));
+    let (least, most) = squares.filter(|v| *v > 0.0).fold((f64::INFINITY, 0.0), range);
+    most <= COMPARABLE * least
 }
 
 /// a + b as a rounded sum and what rounding has taken off it (Knuth).

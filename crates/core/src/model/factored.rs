@@ -66,6 +66,13 @@ impl FactoredModel {
         &self.factor
     }
 
+    /// R with RRᵀ the posterior covariance, column after column (q² × 1).
+    pub(super) fn posterior_root(&self) -> Result<Mat<f64>> {
+        let (root, q) = (self.factor.root()?, self.factor.n_latent());
+        let entry = |i: usize, k: usize| if k < root.ncols() { root[(i, k)] } else { 0.0 };
+        Ok(Mat::from_fn(q * q, 1, |at, _| entry(at % q, at / q)))
+    }
+
     /// The same with the noise gone: its solution is the weighted least-squares one, z = (AᵀA)⁺Aᵀe.
     pub(super) fn least_squares(&self) -> Result<&LatentFactor> {
         if let Some(factor) = self.least_squares.get() {

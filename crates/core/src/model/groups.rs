@@ -61,15 +61,12 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Posterior covariances, one column for each pattern (q² × patterns), and the pattern of each row.
-    pub(super) fn covariances(&self) -> (Mat<f64>, Vec<usize>) {
+    /// Roots R of the posterior covariances RRᵀ, one column for each pattern (q² × patterns), and the pattern
+    /// of each row.
+    pub(super) fn roots(&self) -> Result<(Mat<f64>, Vec<usize>)> {
         match self {
-            Self::OnePattern(rows) => {
-                let c = rows.model.factor().covariance();
-                let q = c.nrows();
-                (Mat::from_fn(q * q, 1, |k, _| c[(k % q, k / q)]), vec![0; rows.rows.len()])
-            }
-            Self::ManyPatterns(rows) => (rows.covariances(), rows.pattern().to_vec()),
+            Self::OnePattern(rows) => Ok((rows.model.posterior_root()?, vec![0; rows.rows.len()])),
+            Self::ManyPatterns(rows) => Ok((rows.roots(), rows.pattern().to_vec())),
         }
     }
 
@@ -184,7 +181,7 @@ impl OnePattern<'_> {
 /// T² = zᵀ (I + s G⁺)⁻¹ z of least-squares coordinates z (q × rows), whose covariance under the model is I +
 /// s G⁺.
 fn squared_scores(least_squares: &LatentFactor, noise: f64, z: MatRef<'_, f64>) -> Vec<f64> {
-    let LatentFactor::Noiseless { eigen, rank } = least_squares else { return Vec::new() };
+    let LatentFactor::Noiseless { eigen, rank, .. } = least_squares else { return Vec::new() };
     let t = product(eigen.vectors.subcols(0, *rank).transpose(), z); // (rank × rows)
     let share: Vec<f64> = eigen.values[..*rank].iter().map(|g| g / (g + noise)).collect();
     t.col_iter().map(|c| c.iter().zip(&share).map(|(t, s)| t * t * s).sum()).collect()

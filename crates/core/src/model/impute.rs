@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::LinearGaussian;
 use super::groups::Group;
 use super::inference::{Inference, LISTED_ROWS, ListedRow, Purpose};
-use super::posterior::{Covariances, posterior_of};
+use super::posterior::{PatternRoots, posterior_of};
 use super::questions::{latent_of, room_for, stack};
 use super::sample::stretch;
 use crate::data::{Chunk, Observed, Real, RowSource, Rows, map_chunks, with_view};
@@ -62,13 +62,17 @@ impl LinearGaussian {
     /// When the row has another number of features or an infinite cell, or the answer does not fit in memory.
     pub fn conditional(&self, row: &[f64]) -> Result<Conditional> {
         let rows = Rows::from(MatRef::from_row_major_slice(row, 1, row.len()));
-        let posterior = self.posterior(&rows)?;
+        let inference = Inference::new(self, Purpose::Posterior);
+        let posterior = posterior_of(&inference, &rows.source().chunk(0)?)?;
         let features: Vec<usize> = (0..row.len()).filter(|j| row[*j].is_nan()).collect();
         memory::check("the covariance of the missing cells", &[2, features.len(), features.len()])?;
         let part = self.marginal(&features)?;
-        let w = part.loadings();
-        let spread = product(w.as_ref(), posterior.covariance.of(0));
-        let mut covariance = product(spread.as_ref(), w.transpose());
+        let (w, q) = (part.loadings(), self.n_latent());
+        let along = match &posterior.roots {
+            Some(roots) => product(w.as_ref(), MatRef::from_column_major_slice(roots.of(0, q), q, q)),
+            None => Mat::zeros(0, q), // no cell is missing
+        };
+        let mut covariance = product(along.as_ref(), along.transpose());
         (0..features.len()).for_each(|j| covariance[(j, j)] += part.noise().of(j));
         let mean = part.decode(posterior.mean.as_ref())?.row(0).iter().copied().collect();
         Ok(Conditional { features, mean, covariance })
@@ -103,7 +107,7 @@ impl LinearGaussian {
         let parts = map_chunks(rows.source(), |chunk| {
             let posterior = posterior_of(&inference, chunk)?;
             let mut cells = dense(chunk);
-            let std = self.deviations(&cells, posterior.covariances.as_ref());
+            let std = self.deviations(&cells, posterior.roots.as_ref());
             self.fill_means(&mut cells, &posterior.mean);
             Ok((cells, std))
         })?;
@@ -211,7 +215,7 @@ impl LinearGaussian {
         let listed: Vec<ListedRow> =
             (0..of_rows.len()).map(|place| ListedRow { at: row(place), row: place }).collect();
         inference.for_each_listed_group(all, &listed, &mut |g: Group<'_>| {
-            let (z, (covariances, pattern)) = (g.latent(), g.covariances());
+            let (z, (roots, pattern)) = (g.latent(), g.roots()?);
             let stretch = stretches(&g, student)?;
             for (i, place) in g.rows().iter().enumerate() {
                 let (columns, values) = all.row(row(*place));
@@ -221,13 +225,9 @@ impl LinearGaussian {
                     out.push(match known {
                         Ok(at) => (cell, values[at], 0.0),
                         Err(_) => {
-                            let covariance = covariances.col_as_slice(pattern[i]);
+                            let root = roots.col_as_slice(pattern[i]);
                             let feature = self.feature(j);
-                            (
-                                cell,
-                                feature.mean(z.col_as_slice(i)),
-                                feature.deviation(covariance) * stretch[i],
-                            )
+                            (cell, feature.mean(z.col_as_slice(i)), feature.deviation(root) * stretch[i])
                         }
                     });
                 }
@@ -250,15 +250,15 @@ impl LinearGaussian {
         }
     }
 
-    /// Standard deviation of each missing cell (n × p), for posterior covariances of the rows.
-    fn deviations(&self, cells: &Mat<f64>, covariances: Option<&Covariances>) -> Mat<f64> {
+    /// Standard deviation of each missing cell (n × p), for roots of the posterior covariances of the rows.
+    fn deviations(&self, cells: &Mat<f64>, roots: Option<&PatternRoots>) -> Mat<f64> {
         let mut std = Mat::zeros(cells.nrows(), cells.ncols());
-        let Some(covariances) = covariances else { return std };
+        let Some(roots) = roots else { return std };
         for j in 0..cells.ncols() {
             let feature = self.feature(j);
             let column = std.col_as_slice_mut(j).iter_mut().zip(cells.col_as_slice(j)).enumerate();
             for (i, (std, _)) in column.filter(|(_, (_, cell))| cell.is_nan()) {
-                *std = feature.deviation(covariances.of(i, self.n_latent()));
+                *std = feature.deviation(roots.of(i, self.n_latent()));
             }
         }
         std
@@ -332,12 +332,11 @@ impl Feature {
         self.mean + self.w.iter().zip(z).map(|(w, z)| w * z).sum::<f64>()
     }
 
-    /// √(noise + wᵀ Cov(z) w), for a covariance column after column.
-    fn deviation(&self, covariance: &[f64]) -> f64 {
-        let q = self.w.len().max(1);
-        let along = |column: &[f64]| column.iter().zip(&self.w).map(|(c, w)| c * w).sum::<f64>();
-        let spread: f64 = covariance.chunks_exact(q).zip(&self.w).map(|(column, w)| w * along(column)).sum();
-        (self.noise + spread.max(0.0)).sqrt()
+    /// √(noise + wᵀ Cov(z) w), for a root R of Cov(z) = RRᵀ column after column: ‖Rᵀw‖² is the spread.
+    fn deviation(&self, root: &[f64]) -> f64 {
+        let along = |column: &[f64]| column.iter().zip(&self.w).map(|(r, w)| r * w).sum::<f64>();
+        let spread: f64 = root.chunks_exact(self.w.len().max(1)).map(|column| along(column).powi(2)).sum();
+        (self.noise + spread).sqrt()
     }
 }
 

@@ -22,7 +22,6 @@ pub(super) struct ScaledFeatures {
     pub(super) scale: Vec<f64>,
     log_d: Option<Vec<f64>>, // ln d, unless all are 0
     loadings: FeatureLoadings,
-    squares: Vec<f64>, // ‖aⱼ‖²
     noise: f64,
 }
 
@@ -35,9 +34,8 @@ impl ScaledFeatures {
         let scale = root.iter().map(|r| 1.0 / r).collect();
         let log_d = matches!(model.noise(), Noise::Diagonal(_)).then(|| d.iter().map(|d| d.ln()).collect());
         let a = Mat::from_fn(q, p, |k, j| w[(j, k)] / root[j]);
-        let squares = a.col_iter().map(|a| a.squared_norm_l2()).collect();
         let (mean, loadings) = (model.mean().to_vec(), FeatureLoadings::new(&a));
-        Self { mean, root, scale, log_d, loadings, squares, noise }
+        Self { mean, root, scale, log_d, loadings, noise }
     }
 
     /// q.
@@ -45,15 +43,19 @@ impl ScaledFeatures {
         self.loadings.q()
     }
 
-    /// Whether there are cells, and the Cholesky factor of s I + AᵀA over them is as good as it can be.
+    /// Whether there are cells, and the expectation step is as good for them as it can be.
     pub(super) fn is_regular(&self, cells: usize, features: impl Iterator<Item = usize>) -> bool {
-        let signal = || features.map(|j| self.squares[j]).sum::<f64>();
-        self.noise > 0.0 && cells > 0 && (cells >= self.q() || self.noise >= LITTLE_NOISE * signal())
+        let signal = || features.map(|j| self.loadings.squares()[j]).sum::<f64>();
+        let enough = || cells >= self.q() || self.noise >= LITTLE_NOISE * signal();
+        self.noise > 0.0 && cells > 0 && (self.loadings.graded(self.noise) || enough())
     }
 
     /// Whether the least-squares solution of each row follows from the Cholesky factor of G = AᵀA over its
     /// cells: tr G · tr G⁻¹ bounds the condition.
     pub(super) fn well_posed(&self, rows: &dyn IncompleteRows) -> Vec<bool> {
+        if self.loadings.graded(self.noise) {
+            return vec![false; rows.pattern().len()];
+        }
         let grams = rows.grams(&self.loadings);
         let trace = |m: &Mat<f64>, k: usize| (0..self.q()).map(|i| m[(k, packed(i, i))]).sum::<f64>();
         let before: Vec<f64> = (0..grams.nrows()).map(|k| trace(&grams, k)).collect();
@@ -117,19 +119,9 @@ impl<'a> ManyPatterns<'a> {
         densities
     }
 
-    /// Posterior covariances, one column for each pattern (q² × patterns).
-    pub(super) fn covariances(&self) -> Mat<f64> {
-        let q = self.features.q();
-        let covariances = self.step.covariances().transpose().to_owned(); // (packed × patterns)
-        let mut out = Mat::zeros(q * q, covariances.ncols());
-        for k in 0..covariances.ncols() {
-            let (from, to) = (covariances.col_as_slice(k), out.col_as_slice_mut(k));
-            for j in 0..q {
-                let entry = |i: usize| from[packed(i.max(j), i.min(j))];
-                to[j * q..(j + 1) * q].iter_mut().enumerate().for_each(|(i, c)| *c = entry(i));
-            }
-        }
-        out
+    /// Roots R of the posterior covariances RRᵀ, one column for each pattern (q² × patterns).
+    pub(super) fn roots(&self) -> Mat<f64> {
+        self.step.roots()
     }
 
     /// Draws of the latent variables from standard normals, one of each for each row (rows × q).

@@ -8,7 +8,7 @@ use super::inference::{Inference, Purpose};
 use super::questions::{room_for, scatter_rows, stack};
 use crate::data::{Cells, Chunk, Real, Rows, map_chunks};
 use crate::error::Result;
-use crate::linalg::{Mat, MatRef};
+use crate::linalg::{Mat, MatRef, product};
 use crate::memory;
 
 /// The posterior of the latent variables of some rows.
@@ -79,20 +79,22 @@ impl LinearGaussian {
         let (inference, kept) = (Inference::new(self, Purpose::Posterior), AtomicUsize::new(0));
         let parts = map_chunks(rows.source(), |chunk| {
             let part = posterior_of(&inference, chunk)?;
-            let found = part.covariances.as_ref().map_or(0, |c| c.places.len());
+            let found = part.roots.as_ref().map_or(0, |roots| roots.places.len());
             let patterns = kept.fetch_add(found, Ordering::Relaxed) + found;
             memory::check("the table of posterior covariances", &[patterns, q, q])?;
             Ok(part)
         })?;
         let mean = stack(q, parts.iter().map(|part| part.mean.as_ref()));
-        let full = inference.complete()?.factor().covariance();
-        if parts.iter().all(|part| part.covariances.is_none()) {
-            return Ok(Posterior { mean, covariance: LatentCovariance::Shared(full) });
+        let complete = inference.complete()?;
+        if parts.iter().all(|part| part.roots.is_none()) {
+            let covariance = LatentCovariance::Shared(complete.factor().covariance());
+            return Ok(Posterior { mean, covariance });
         }
-        let mut all = Covariances::default();
-        parts.into_iter().for_each(|part| all.append(part, &full));
-        let Covariances { cells, pattern, .. } = all;
-        Ok(Posterior { mean, covariance: LatentCovariance::PerPattern { cells, pattern, latent: q } })
+        let (mut all, full) = (PatternRoots::default(), complete.posterior_root()?);
+        parts.into_iter().for_each(|part| all.append(part, full.col_as_slice(0), q));
+        let PatternRoots { cells, pattern, .. } = all;
+        let roots = LatentCovariance::PerPattern { cells, pattern, latent: q };
+        Ok(Posterior { mean, covariance: roots.map(|root| product(root, root.transpose())) })
     }
 }
 
@@ -101,41 +103,43 @@ pub(super) struct ChunkPosterior {
     /// Means (n × q).
     pub(super) mean: Mat<f64>,
     /// When a row has missing values.
-    pub(super) covariances: Option<Covariances>,
+    pub(super) roots: Option<PatternRoots>,
 }
 
 /// Which cells of a row are missing, as words that differ between the patterns of one source; `None` for
 /// none.
 type Pattern = Option<Vec<u32>>;
 
-/// Covariances of the patterns that rows have.
+/// Roots R of the covariances RRᵀ of the patterns that rows have.
+///
+/// Where features are of very different scales, wᵀRRᵀw of a large one is lost in the rounding of RRᵀ.
 #[derive(Default)]
-pub(super) struct Covariances {
+pub(super) struct PatternRoots {
     cells: Vec<f64>, // q² numbers for each pattern
     places: HashMap<Pattern, usize>,
     pattern: Vec<usize>, // of each row
 }
 
-impl Covariances {
+impl PatternRoots {
     /// Of one row, column after column.
     pub(super) fn of(&self, row: usize, q: usize) -> &[f64] {
         &self.cells[self.pattern[row] * q * q..(self.pattern[row] + 1) * q * q]
     }
 
-    /// The place of a pattern, which gets this covariance when it is new.
-    fn place(&mut self, pattern: Pattern, covariance: &[f64]) -> usize {
+    /// The place of a pattern, which gets this root when it is new.
+    fn place(&mut self, pattern: Pattern, root: &[f64]) -> usize {
         let (next, cells) = (self.places.len(), &mut self.cells);
         *self.places.entry(pattern).or_insert_with(|| {
-            cells.extend(covariance);
+            cells.extend(root);
             next
         })
     }
 
-    /// Takes in the rows of the next chunk; `full` is the covariance of complete rows.
-    fn append(&mut self, part: ChunkPosterior, full: &Mat<f64>) {
-        let (rows, q) = (part.mean.nrows(), full.ncols());
-        let Some(part) = part.covariances else {
-            let place = self.place(None, &numbers(full));
+    /// Takes in the rows of the next chunk; `full` is the root of complete rows.
+    fn append(&mut self, part: ChunkPosterior, full: &[f64], q: usize) {
+        let rows = part.mean.nrows();
+        let Some(part) = part.roots else {
+            let place = self.place(None, full);
             return self.pattern.extend((0..rows).map(|_| place));
         };
         let mut patterns: Vec<(Pattern, usize)> = part.places.into_iter().collect();
@@ -149,27 +153,27 @@ impl Covariances {
 pub(super) fn posterior_of(inference: &Inference<'_>, chunk: &Chunk<'_>) -> Result<ChunkPosterior> {
     let mut mean = Mat::zeros(chunk.nrows(), inference.n_latent());
     let mut complete: Vec<usize> = Vec::new();
-    let mut found = Covariances { pattern: vec![0; chunk.nrows()], ..Covariances::default() };
+    let mut found = PatternRoots { pattern: vec![0; chunk.nrows()], ..PatternRoots::default() };
     inference.for_each_group(chunk, |g| {
         scatter_rows(&mut mean, g.rows(), g.latent().as_ref());
         if g.is_complete() {
             complete.extend(g.rows());
             return Ok(());
         }
-        let (covariances, pattern) = g.covariances();
+        let (roots, pattern) = g.roots()?;
         for (row, k) in g.rows().iter().zip(pattern) {
-            found.pattern[*row] = found.place(Some(missing(chunk, *row)), covariances.col_as_slice(k));
+            found.pattern[*row] = found.place(Some(missing(chunk, *row)), roots.col_as_slice(k));
         }
         Ok(())
     })?;
     if found.places.is_empty() {
-        return Ok(ChunkPosterior { mean, covariances: None });
+        return Ok(ChunkPosterior { mean, roots: None });
     }
     if !complete.is_empty() {
-        let place = found.place(None, &numbers(&inference.complete()?.factor().covariance()));
+        let place = found.place(None, inference.complete()?.posterior_root()?.col_as_slice(0));
         complete.iter().for_each(|row| found.pattern[*row] = place);
     }
-    Ok(ChunkPosterior { mean, covariances: Some(found) })
+    Ok(ChunkPosterior { mean, roots: Some(found) })
 }
 
 /// The missing cells of a row: a bit for each feature, or where only observed cells are stored the list of

@@ -256,7 +256,7 @@ impl Spectrum {
 /// features.
 fn principal_axes(loadings: MatRef<'_, f64>, noise: f64) -> Result<(Vec<f64>, Mat<f64>)> {
     let scales: Vec<f64> = loadings.row_iter().map(|w| w.squared_norm_l2() + noise).collect();
-    if comparable(&scales) {
+    if comparable(scales.iter().copied()) {
         let (values, vectors) = right_singular(loadings.transpose())?;
         return Ok((values.iter().map(|s| s * s).collect(), vectors));
     }

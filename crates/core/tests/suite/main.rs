@@ -39,6 +39,7 @@ mod robust;
 mod robust_questions;
 mod rotate;
 mod scales;
+mod scales_several;
 mod select;
 mod select_holes;
 mod threads;

@@ -1,4 +1,4 @@
-//! Numbers of twice the usual precision (about 32 digits), and the eigenvalues of small matrices in them.
+//! Numbers of twice the usual precision (about 32 digits), with the eigenvalues and factors of small matrices in them.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -116,4 +116,27 @@ pub fn eigenvalues(mut a: Vec<Vec<Twofold>>) -> Vec<Twofold> {
     let mut values: Vec<Twofold> = (0..p).map(|i| a[i][i]).collect();
     values.sort_by(|a, b| b.partial_cmp(a).unwrap());
     values
+}
+
+/// L with a = L Lᵀ.
+pub fn cholesky(a: &[Vec<Twofold>]) -> Vec<Vec<Twofold>> {
+    let p = a.len();
+    let mut l = vec![vec![Twofold(0.0, 0.0); p]; p];
+    for i in 0..p {
+        for j in 0..=i {
+            let rest = (0..j).fold(a[i][j], |rest, k| rest - l[i][k] * l[j][k]);
+            l[i][j] = if i == j { rest.sqrt() } else { rest / l[j][j] };
+        }
+    }
+    l
+}
+
+/// L⁻¹ b.
+pub fn forward(l: &[Vec<Twofold>], b: &[Twofold]) -> Vec<Twofold> {
+    let mut x: Vec<Twofold> = Vec::new();
+    for (i, b) in b.iter().enumerate() {
+        let rest = (0..i).fold(*b, |rest, k| rest - l[i][k] * x[k]);
+        x.push(rest / l[i][i]);
+    }
+    x
 }
