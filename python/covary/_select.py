@@ -38,9 +38,10 @@ class Selection:
         Why.
     n_rows, n_features : int
     redundant : dict or None
-        Features that are left out of all this because they add no direction: `constant`, a list of them, and
-        `repeated`, pairs of a feature and the earlier one that it repeats; by name where `X` has names, else
-        by position. None when there are none.
+        Features that are left out of all this because they add no direction: `constant`, a list of them,
+        `repeated`, pairs of a feature and the earlier one that it repeats, and `combined`, pairs of a feature
+        and the earlier ones that it is a linear combination of; by name where `X` has names, else by
+        position. None when there are none.
     holes : dict or None
         What is missing; None for complete rows.
     converged : bool
@@ -87,7 +88,11 @@ class Selection:
             return advice
         constant = [f"{name!r} is constant" for name in self.redundant["constant"]]
         repeated = [f"{name!r} repeats {other!r}" for name, other in self.redundant["repeated"]]
-        return f"{advice}; left out: {', '.join(constant + repeated)}"
+        combined = [
+            f"{name!r} is a linear combination of {', '.join(map(repr, others))}"
+            for name, others in self.redundant["combined"]
+        ]
+        return f"{advice}; left out: {'; '.join(constant + repeated + combined)}"
 
 
 def _named(redundant, names):
@@ -96,6 +101,7 @@ def _named(redundant, names):
     return {
         "constant": [names[j] for j in redundant["constant"]],
         "repeated": [[names[j], names[k]] for j, k in redundant["repeated"]],
+        "combined": [[names[j], [names[k] for k in others]] for j, others in redundant["combined"]],
     }
 
 

@@ -125,14 +125,18 @@ def test_features_that_add_no_direction_are_left_out_and_named():
     frame = pd.DataFrame(X, columns=list("abcdef")).assign(g=3.5, h=lambda f: 1 - 2 * f["b"])
     found = covary.select(frame)
     assert found.recommended == 2
-    assert found.redundant == {"constant": ["g"], "repeated": [["h", "b"]]}
-    assert "'g' is constant, 'h' repeats 'b'" in repr(found)
-    assert covary.select(frame.to_numpy()).redundant == {"constant": [6], "repeated": [[7, 1]]}
+    assert found.redundant == {"constant": ["g"], "repeated": [["h", "b"]], "combined": []}
+    assert "'g' is constant; 'h' repeats 'b'" in repr(found)
+    positions = {"constant": [6], "repeated": [[7, 1]], "combined": []}
+    assert covary.select(frame.to_numpy()).redundant == positions
     assert covary.select(X).redundant is None
     model = covary.BayesianPCA().fit(frame)
     assert model.n_components_ == 2
-    assert model.report_["redundant"] == {"constant": [6], "repeated": [[7, 1]]}
+    assert model.report_["redundant"] == positions
     assert covary.PCA("mle").fit(frame).n_components_ == 2
+    total = covary.select(frame[list("abc")].assign(total=lambda f: f.sum(axis=1)))
+    assert total.redundant["combined"] == [["total", ["a", "b", "c"]]]
+    assert "'total' is a linear combination of 'a', 'b', 'c'" in repr(total)
 
 
 def test_single_precision_chooses_what_double_does():

@@ -167,6 +167,18 @@ pub enum Error {
         /// Of their deviations.
         ratio: f64,
     },
+    /// A feature of large scale that another one all but determines: what it adds is lost in the rounding of
+    /// its own variance, which is coarser than the variance of other features.
+    #[error(
+        "{} is all but determined by {}: what it adds is lost in the rounding of its variance, which is \
+         larger than the noise; put the difference of the two in its place",
+        feature_is(&.features[0]), feature_is(&.features[1])
+    )]
+    AllButDetermined {
+        /// The feature and the one that determines most of it: positions, counted from 0, and names when
+        /// known.
+        features: Vec<Feature>,
+    },
     /// Rows of the wrong width.
     #[error("{found} features where the model has {expected}")]
     FeatureCount {
@@ -471,6 +483,7 @@ impl Error {
             Self::NeverObserved { features }
             | Self::ConstantFeatures { features }
             | Self::SameFeatures { features }
+            | Self::AllButDetermined { features, .. }
             | Self::ScaleGap { features, .. } => features.iter_mut().for_each(|(j, n)| *n = name(*j)),
             _ => (),
         }

@@ -20,10 +20,7 @@ pub(crate) fn solve(moments: &Moments, components: Components, seed: u64) -> Res
     if !total_variance.is_finite() {
         return Err(Error::Scale);
     }
-    let components = match components {
-        Components::Evidence => Components::Count(by_evidence(moments)?),
-        other => other,
-    };
+    let components = counted(components, moments)?;
     let covariance = moments.covariance();
     let mut eigen = decompose(covariance.as_ref(), components, seed)?;
     if eigen.values.len() < p && cancels(total_variance, &eigen.values) {
@@ -41,6 +38,14 @@ pub(crate) fn solve(moments: &Moments, components: Components, seed: u64) -> Res
     };
     let raw = RawSpectrum::new(moments.mean().to_vec(), found, total_variance, (rows, moments.weight()));
     Spectrum::new(RawSpectrum { own_scale, ..raw })
+}
+
+/// The components, their number found where it is that of largest evidence.
+pub(crate) fn counted(components: Components, moments: &Moments) -> Result<Components> {
+    match components {
+        Components::Evidence => by_evidence(moments).map(Components::Count),
+        other => Ok(other),
+    }
 }
 
 /// The number of components of largest evidence, chosen by the features that add a direction.

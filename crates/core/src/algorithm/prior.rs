@@ -205,7 +205,7 @@ fn graded_axes(root: MatRef<'_, f64>, w: MatRef<'_, f64>, spread: Option<&Mat<f6
     let added = product(square_root(added.as_ref())?.as_ref(), root);
     let turned = product(w.transpose(), root); // (p × q)
     let rows = Mat::from_fn(p + q, q, |i, k| if i < p { turned[(i, k)] } else { added[(i - p, k)] });
-    let mut axes = padded(graded_right_singular(rows.as_ref(), f64::EPSILON.powi(2)));
+    let mut axes = padded(graded_right_singular(rows.as_ref(), f64::EPSILON));
     let rank = axes.values.iter().filter(|v| **v > 0.0).count();
     complete_basis(&mut axes.vectors, rank);
     Ok(axes.vectors)

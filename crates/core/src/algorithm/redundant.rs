@@ -1,6 +1,7 @@
-//! Features that add no direction in which the rows vary: constant ones, and those that repeat another.
+//! Features that add no direction in which the rows vary: constant ones, those that repeat another, and those
+//! that several others add up to (a total, the last of some shares, the last of a set of 0/1 columns).
 //!
-//! Isotropic noise has a share in every feature. Where one is constant, or two are the same, some direction
+//! Isotropic noise has a share in every feature. Where one is constant, or follows from others, some direction
 //! has no noise at all, and the best explanation is one without noise: as many components as there are
 //! directions. How many components there are is therefore asked of the other features.
 
@@ -10,15 +11,19 @@ use crate::control::Control;
 use crate::data::{Chunk, Order, RowSource};
 use crate::error::Result;
 use crate::evidence::{Accumulator, AvailableCases, Moments, gather};
-use crate::linalg::{MatRef, negligible};
+use crate::linalg::{Cholesky, Determined, Mat, MatRef, determined_by_earlier, negligible};
 
-/// Which features are constant, and which repeat an earlier one up to scale, sign and shift.
+/// Which features are constant, which repeat an earlier one up to scale, sign and shift, and which are linear
+/// combinations of several earlier ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RedundantFeatures {
     /// Positions of the constant features.
     pub constant: Vec<usize>,
     /// Positions of a feature and of the earlier one that it repeats.
     pub repeated: Vec<(usize, usize)>,
+    /// Positions of a feature and of the earlier ones that it is a linear combination of.
+    #[serde(default)]
+    pub combined: Vec<(usize, Vec<usize>)>,
 }
 
 impl RedundantFeatures {
@@ -29,7 +34,13 @@ impl RedundantFeatures {
         let variance = |j: usize| scatter[(j, j)] / moments.weight();
         let constant = |j: &usize| variance(*j) <= (f64::EPSILON * moments.mean()[*j]).powi(2);
         let (constant, varying): (Vec<usize>, Vec<usize>) = (0..p).partition(constant);
-        Self { constant, repeated: repeated(scatter, &varying, negligible(moments.rows(), p, 1.0)) }
+        let rounding = negligible(moments.rows(), p, 1.0);
+        let repeated = repeated(scatter, &varying, rounding);
+        let found = Self { constant, repeated, combined: Vec::new() };
+        let others = found.others(p);
+        let combined =
+            if moments.rows() > others.len() { combined(scatter, &others, rounding) } else { vec![] };
+        Self { combined, ..found }
     }
 
     /// Among the features of rows with missing values. What the available cases suspect is looked at in one
@@ -43,39 +54,70 @@ impl RedundantFeatures {
         let variance = |j: usize| cases.covariance[(j, j)];
         let constant = |j: &usize| variance(*j) <= (f64::EPSILON * cases.mean[*j]).powi(2);
         let (constant, varying): (Vec<usize>, Vec<usize>) = (0..p).partition(constant);
-        let suspects = suspects(cases.covariance.as_ref(), &varying);
-        if suspects.is_empty() {
-            return Ok(Self { constant, repeated: Vec::new() });
+        let mut sets = suspects(cases.covariance.as_ref(), &varying);
+        let pairs = sets.len();
+        if may_be_combined(cases.covariance.as_ref(), &varying) {
+            sets.push(varying.clone());
         }
-        let pairs = gather(source, || CommonRows::empty(&suspects), control)?;
-        let mut repeated: Vec<(usize, usize)> = pairs.repeated(negligible(rows, p, 1.0)).collect();
+        if sets.is_empty() {
+            return Ok(Self { constant, ..Self::default() });
+        }
+        let (common, rounding) =
+            (gather(source, || CommonRows::empty(&sets), control)?, negligible(rows, p, 1.0));
+        let mut repeated: Vec<(usize, usize)> = common.repeated(pairs, rounding).collect();
         repeated.sort_unstable();
         repeated.dedup_by_key(|(j, _)| *j); // the first that it repeats
-        Ok(Self { constant, repeated })
+        let found = Self { constant, repeated, combined: Vec::new() };
+        let combined = common.moments.get(pairs).map(|all| found.combined_in(all, &varying, rounding));
+        Ok(Self { combined: combined.unwrap_or_default(), ..found })
     }
 
-    /// In words, with the names of all features: "'a' is constant, 'b' repeats 'c'".
+    /// Combinations among the features of complete rows, which have these positions.
+    fn combined_in(&self, all: &Moments, positions: &[usize], rounding: f64) -> Vec<(usize, Vec<usize>)> {
+        let redundant = |j: &usize| self.repeated.iter().any(|(k, _)| *k == positions[*j]);
+        let others: Vec<usize> = (0..positions.len()).filter(|j| !redundant(j)).collect();
+        if all.rows() < others.len() + FEWEST_COMMON {
+            return Vec::new();
+        }
+        let place = |j: usize| positions[j];
+        let found = combined(all.scatter_lower(), &others, rounding).into_iter();
+        found.map(|(j, of)| (place(j), of.into_iter().map(place).collect())).collect()
+    }
+
+    /// In words, with the names of all features: "'a' is constant; 'b' repeats 'c'".
     pub fn in_words(&self, names: &[String]) -> String {
         let name = |j: usize| names.get(j).map_or_else(|| format!("feature {j}"), |name| format!("'{name}'"));
         let constant = self.constant.iter().map(|j| format!("{} is constant", name(*j)));
         let repeated = self.repeated.iter().map(|(j, k)| format!("{} repeats {}", name(*j), name(*k)));
-        constant.chain(repeated).collect::<Vec<_>>().join(", ")
+        let combined = self.combined.iter().map(|(j, of)| {
+            let named: Vec<String> = of.iter().take(MOST_NAMED).map(|k| name(*k)).collect();
+            let more = match of.len().saturating_sub(MOST_NAMED) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            format!("{} is a linear combination of {}{more}", name(*j), named.join(", "))
+        });
+        constant.chain(repeated).chain(combined).collect::<Vec<_>>().join("; ")
     }
 
     /// Whether it can be about p features.
     pub(crate) fn is_of(&self, p: usize) -> bool {
         let pairs = self.repeated.iter().all(|(j, k)| k < j && *j < p);
-        pairs && self.constant.iter().all(|j| *j < p)
+        let sets = self.combined.iter().all(|(j, of)| *j < p && of.iter().all(|k| k < j));
+        pairs && sets && self.constant.iter().all(|j| *j < p)
     }
 
     /// Whether all features are needed.
     pub fn is_empty(&self) -> bool {
-        self.constant.is_empty() && self.repeated.is_empty()
+        self.constant.is_empty() && self.repeated.is_empty() && self.combined.is_empty()
     }
 
     /// The others of p features.
     pub(crate) fn others(&self, p: usize) -> Vec<usize> {
-        let redundant = |j: &usize| self.constant.contains(j) || self.repeated.iter().any(|(k, _)| k == j);
+        let follows = |j: &usize| {
+            self.repeated.iter().any(|(k, _)| k == j) || self.combined.iter().any(|(k, _)| k == j)
+        };
+        let redundant = |j: &usize| self.constant.contains(j) || follows(j);
         (0..p).filter(|j| !redundant(j)).collect()
     }
 }
@@ -92,55 +134,96 @@ fn repeated(scatter: MatRef<'_, f64>, varying: &[usize], rounding: f64) -> Vec<(
     found
 }
 
+/// Features that earlier ones of the given determine, and which: by their correlations.
+fn combined(scatter: MatRef<'_, f64>, features: &[usize], rounding: f64) -> Vec<(usize, Vec<usize>)> {
+    let correlations = correlations(scatter, features);
+    if smallest_rest(&correlations).is_some_and(|rest| rest > rounding) {
+        return Vec::new();
+    }
+    let found = determined_by_earlier(correlations.as_ref(), rounding).into_iter();
+    let named = |Determined { feature, of }: Determined| {
+        let counts = of.into_iter().filter(|(_, b)| b.abs() > LEAST_SHARE);
+        let mut of: Vec<usize> = counts.map(|(k, _)| features[k]).collect();
+        of.sort_unstable();
+        (features[feature], of)
+    };
+    let mut found: Vec<(usize, Vec<usize>)> = found.map(named).collect();
+    found.sort_unstable();
+    found
+}
+
+/// Whether the correlations of the available cases leave little of some feature beside the others.
+fn may_be_combined(covariance: MatRef<'_, f64>, features: &[usize]) -> bool {
+    !smallest_rest(&correlations(covariance, features)).is_some_and(|rest| rest > 1.0 - SUSPICIOUS)
+}
+
+fn correlations(scatter: MatRef<'_, f64>, features: &[usize]) -> Mat<f64> {
+    let at = |i: usize, j: usize| scatter[(features[i].max(features[j]), features[i].min(features[j]))];
+    let deviation: Vec<f64> = (0..features.len()).map(|j| at(j, j).sqrt()).collect();
+    Mat::from_fn(features.len(), features.len(), |i, j| at(i, j) / deviation[i] / deviation[j])
+}
+
+/// The smallest share of its variance that earlier features leave of one; none where that is not positive.
+fn smallest_rest(correlations: &Mat<f64>) -> Option<f64> {
+    let factor = Cholesky::new(correlations.clone(), "the correlations").ok()?;
+    Some(factor.smallest_pivot().powi(2))
+}
+
+/// How many features of a combination are named.
+const MOST_NAMED: usize = 4;
+/// Of a feature, in units of deviations, that counts as being in a combination.
+const LEAST_SHARE: f64 = 1e-6;
 /// Correlation of the available cases from which two features may be the same.
 const SUSPICIOUS: f64 = 0.9;
 /// Rows that two features must have in common for a correlation of ±1 to mean something.
 const FEWEST_COMMON: usize = 10;
 
 /// Pairs (later, earlier) of features that may be the same, at most ten for each feature.
-fn suspects(covariance: MatRef<'_, f64>, varying: &[usize]) -> Vec<(usize, usize)> {
+fn suspects(covariance: MatRef<'_, f64>, varying: &[usize]) -> Vec<Vec<usize>> {
     let deviation: Vec<f64> = (0..covariance.nrows()).map(|j| covariance[(j, j)].sqrt()).collect();
     let correlation = |i: usize, j: usize| (covariance[(i, j)] / deviation[i] / deviation[j]).abs();
     let earlier = |at: usize| {
         let i = varying[at];
         let alike = varying[..at].iter().filter(move |j| correlation(i, **j) >= SUSPICIOUS);
-        alike.take(10).map(move |j| (i, *j))
+        alike.take(10).map(move |j| vec![i, *j])
     };
     (0..varying.len()).flat_map(earlier).collect()
 }
 
-/// Moments of pairs of features over the rows that have both.
+/// Moments of sets of features over the rows that have all of a set.
 #[derive(Debug, Clone)]
 struct CommonRows {
-    pairs: Vec<(usize, usize)>,
+    sets: Vec<Vec<usize>>,
     moments: Vec<Moments>,
 }
 
 impl CommonRows {
-    fn empty(pairs: &[(usize, usize)]) -> Self {
-        Self { pairs: pairs.to_vec(), moments: vec![Moments::empty(2); pairs.len()] }
+    fn empty(sets: &[Vec<usize>]) -> Self {
+        let moments = sets.iter().map(|set| Moments::empty(set.len())).collect();
+        Self { sets: sets.to_vec(), moments }
     }
 
-    /// Those whose correlation is ±1 up to rounding.
-    fn repeated(&self, rounding: f64) -> impl Iterator<Item = (usize, usize)> {
+    /// Those of the first so many sets, which are pairs, whose correlation is ±1 up to rounding.
+    fn repeated(&self, pairs: usize, rounding: f64) -> impl Iterator<Item = (usize, usize)> {
         let same = move |moments: &Moments| {
             let s = moments.scatter_lower();
             let correlation = s[(1, 0)] / s[(0, 0)].sqrt() / s[(1, 1)].sqrt();
             moments.rows() >= FEWEST_COMMON && 1.0 - correlation.abs() <= rounding
         };
-        self.pairs.iter().zip(&self.moments).filter(move |(_, m)| same(m)).map(|(pair, _)| *pair)
+        let found = self.sets[..pairs].iter().zip(&self.moments).filter(move |(_, m)| same(m));
+        found.map(|(pair, _)| (pair[0], pair[1]))
     }
 }
 
 impl Accumulator for CommonRows {
     fn update(&mut self, chunk: &Chunk<'_>) -> Result<()> {
         let weight = |i: usize| chunk.weights().map_or(1.0, |w| w[i]);
-        for ((j, k), moments) in self.pairs.iter().zip(&mut self.moments) {
-            let cell = |i: usize| [chunk.cells().get(i, *j), chunk.cells().get(i, *k)];
-            let both = |i: &usize| weight(*i) > 0.0 && cell(*i).iter().all(|x| !x.is_nan());
-            let rows: Vec<usize> = (0..chunk.nrows()).filter(both).collect();
-            let cells: Vec<f64> = rows.iter().flat_map(|i| cell(*i)).collect();
-            let common = Chunk::from_rows(0, cells, 2, Order::Rows)?;
+        for (set, moments) in self.sets.iter().zip(&mut self.moments) {
+            let cells = |i: usize| set.iter().map(move |j| chunk.cells().get(i, *j));
+            let all = |i: &usize| weight(*i) > 0.0 && cells(*i).all(|x| !x.is_nan());
+            let rows: Vec<usize> = (0..chunk.nrows()).filter(all).collect();
+            let common = rows.iter().flat_map(|i| cells(*i)).collect();
+            let common = Chunk::from_rows(0, common, set.len(), Order::Rows)?;
             let weights: Vec<f64> = rows.iter().map(|i| weight(*i)).collect();
             moments.update(&common.with_weights(weights)?)?;
         }
@@ -156,7 +239,6 @@ impl Accumulator for CommonRows {
 mod tests {
     use super::*;
     use crate::data::Rows;
-    use crate::linalg::Mat;
 
     #[test]
     fn constant_and_repeated_features_are_found() {
@@ -175,6 +257,6 @@ mod tests {
         assert_eq!(found.repeated, [(3, 0), (5, 0)]);
         assert_eq!(found.others(6), [0, 2, 4]);
         let names: Vec<String> = ["a", "b", "c", "d", "e"].map(String::from).to_vec();
-        assert_eq!(found.in_words(&names), "'b' is constant, 'd' repeats 'a', feature 5 repeats 'a'");
+        assert_eq!(found.in_words(&names), "'b' is constant; 'd' repeats 'a'; feature 5 repeats 'a'");
     }
 }

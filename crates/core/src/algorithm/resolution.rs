@@ -6,17 +6,19 @@
 
 use super::Components;
 use crate::control::Control;
-use crate::data::RowSource;
+use crate::data::{Chunk, Order, RowSource};
 use crate::error::{Error, Result};
-use crate::evidence::{Moments, Survey, gather};
+use crate::evidence::{Accumulator, Moments, Survey, gather};
 use crate::linalg::{
-    Eigen, Mat, MatRef, complete_basis, graded_eigen, graded_right_singular, negligible, symmetric_eigen,
-    symmetric_eigenvalues,
+    Determined, Eigen, Mat, MatRef, complete_basis, graded_eigen, graded_eigen_of_rests,
+    graded_right_singular, negligible, symmetric_eigen, symmetric_eigenvalues,
 };
-use crate::spectrum::Spectrum;
+use crate::spectrum::{RawSpectrum, Spectrum};
 
 /// How many times its rounding a variance has to be to count as known.
 const KNOWN: f64 = 1e6;
+/// Share of the noise to which moments have to know it where there are no rows to ask.
+const OF_MOMENTS: f64 = 1e-3;
 /// Rounding of a decomposition, in units of ε times its largest value, however many features there are.
 const MOST_ROUNDING: f64 = 64.0;
 
@@ -72,7 +74,10 @@ pub(crate) fn whole(moments: &Moments) -> Result<Eigen> {
     let covariance = moments.covariance();
     let mut eigen = symmetric_eigen(covariance.as_ref())?;
     if is_lost_in_rounding(moments, &eigen.values) {
-        eigen = graded_eigen(covariance.as_ref(), negligible(moments.rows(), moments.n_features(), 1.0));
+        let rounding = negligible(moments.rows(), moments.n_features(), 1.0);
+        (eigen, _) = graded_eigen(covariance.as_ref(), rounding);
+        let smallest = eigen.values.last().copied().unwrap_or(0.0);
+        check_known(covariance.as_ref(), rounding, smallest)?;
         let rank = eigen.values.iter().filter(|v| **v > 0.0).count();
         complete_basis(&mut eigen.vectors, rank);
         return Ok(eigen);
@@ -110,7 +115,112 @@ pub(super) fn of_covariance(
     rows: usize,
 ) -> Result<(Vec<f64>, Mat<f64>)> {
     let p = covariance.nrows();
-    leading(graded_eigen(covariance, negligible(rows, p, 1.0)), components, rows)
+    let rounding = negligible(rows, p, 1.0);
+    let (values, vectors) = leading(graded_eigen(covariance, rounding).0, components, rows)?;
+    let q = vectors.ncols();
+    let noise = if q < p { values[q..].iter().sum::<f64>() / (p - q) as f64 } else { values[p - 1] };
+    check_known(covariance, rounding, noise)?;
+    Ok((values, vectors))
+}
+
+/// A feature that others all but determine, when what it varies by itself is known to less than a share
+/// `accuracy` of the noise: a covariance holds it to the rounding of the feature's variance.
+fn poorly_known(covariance: MatRef<'_, f64>, rounding: f64, noise: f64, accuracy: f64) -> Option<Determined> {
+    let (_, determined) = graded_eigen(covariance, KNOWN * rounding);
+    let varying = (0..covariance.nrows()).map(|j| covariance[(j, j)]).filter(|v| *v > 0.0);
+    // Rows in a plane have no noise: the rounding of the smallest feature does not matter.
+    let least = (accuracy * noise).max(KNOWN * rounding * rounding * varying.fold(f64::INFINITY, f64::min));
+    determined.into_iter().find(|d| rounding * covariance[(d.feature, d.feature)] > least)
+}
+
+/// The error that names such a feature and the one that determines most of it.
+fn check_known(covariance: MatRef<'_, f64>, rounding: f64, noise: f64) -> Result<()> {
+    let Some(lost) = poorly_known(covariance, rounding, noise, OF_MOMENTS) else { return Ok(()) };
+    let share = |(j, b): &&(usize, f64)| b * b * covariance[(*j, *j)];
+    let most = lost.of.iter().max_by(|a, b| share(a).total_cmp(&share(b)));
+    let other = most.map_or(lost.feature, |(j, _)| *j);
+    Err(Error::AllButDetermined { features: vec![(lost.feature, None), (other, None)] })
+}
+
+/// Whether rows know more of the noise than their moments, which have given this spectrum or the error that
+/// they cannot.
+pub(crate) fn rows_know_more(moments: &Moments, found: &Result<Spectrum>) -> bool {
+    match found {
+        Err(Error::AllButDetermined { .. }) => true,
+        Ok(found) if found.own_scale() => {
+            let rounding = negligible(moments.rows(), moments.n_features(), 1.0);
+            let covariance = moments.covariance();
+            poorly_known(covariance.as_ref(), rounding, found.noise_variance(), 1.0 / KNOWN).is_some()
+        }
+        _ => false,
+    }
+}
+
+/// The spectrum of moments in one more pass over the rows, in which the features that others all but determine
+/// are replaced by what the others leave of them: that is then known to its own scale.
+pub(crate) fn of_rests(
+    moments: &Moments,
+    source: &dyn RowSource,
+    components: Components,
+    control: &Control<'_>,
+) -> Result<Spectrum> {
+    let (p, rows) = (moments.n_features(), moments.rows());
+    let covariance = moments.covariance();
+    let rounding = negligible(rows, p, 1.0);
+    let (_, determined) = graded_eigen(covariance.as_ref(), KNOWN * rounding);
+    let means = moments.mean();
+    let rests = gather(source, || Rests::empty(means, &determined), control)?.moments;
+    let mut of_rests = rests.covariance();
+    for Determined { feature: j, .. } in &determined {
+        // What is left when a cell is a combination of the others is their rounding.
+        if of_rests[(*j, *j)].sqrt() <= rounding * covariance[(*j, *j)].sqrt() {
+            (0..p).for_each(|k| (of_rests[(*j, k)], of_rests[(k, *j)]) = (0.0, 0.0));
+        }
+    }
+    let eigen = graded_eigen_of_rests(of_rests.as_ref(), rounding, &determined);
+    let found = leading(eigen, components, rows)?;
+    let shape = (rows, moments.weight());
+    let raw = RawSpectrum::new(means.to_vec(), found, moments.total_variance(), shape);
+    Spectrum::new(RawSpectrum { own_scale: true, ..raw })
+}
+
+/// Moments of rows in which some features are replaced by what others leave of them.
+#[derive(Debug, Clone)]
+struct Rests<'a> {
+    moments: Moments,
+    centre: &'a [f64],
+    replaced: &'a [Determined],
+}
+
+impl<'a> Rests<'a> {
+    fn empty(centre: &'a [f64], replaced: &'a [Determined]) -> Self {
+        Self { moments: Moments::empty(centre.len()), centre, replaced }
+    }
+}
+
+impl Accumulator for Rests<'_> {
+    fn update(&mut self, chunk: &Chunk<'_>) -> Result<()> {
+        let p = chunk.ncols();
+        let centred = |i: usize, j: usize| chunk.cells().get(i, j) - self.centre[j];
+        let mut cells: Vec<f64> = (0..chunk.nrows())
+            .flat_map(|i| (0..p).map(move |j| (i, j)))
+            .map(|(i, j)| centred(i, j))
+            .collect();
+        for row in cells.chunks_exact_mut(p) {
+            for Determined { feature, of } in self.replaced {
+                row[*feature] -= of.iter().map(|(j, b)| b * row[*j]).sum::<f64>();
+            }
+        }
+        let rests = Chunk::from_rows(chunk.first_row(), cells, p, Order::Rows)?;
+        match chunk.weights() {
+            Some(weights) => self.moments.update(&rests.with_weights(weights.to_vec())?),
+            None => self.moments.update(&rests),
+        }
+    }
+
+    fn merge(&mut self, other: &Self) -> Result<()> {
+        self.moments.merge(&other.moments)
+    }
 }
 
 /// The same from centred rows √w(x − m) (n × p) of the given number and total weight.

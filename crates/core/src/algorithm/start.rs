@@ -97,7 +97,7 @@ fn of_scaled(covariance: MatRef<'_, f64>, variances: &[f64]) -> Result<Eigen> {
     let least = LEAST_NOISE * values.iter().sum::<f64>() / p as f64;
     let stretched = Mat::from_fn(p, p, |i, k| units[i] * vectors[(i, k)] * values[k].max(least).sqrt());
     let positive = product(stretched.as_ref(), stretched.transpose());
-    Ok(graded_eigen(positive.as_ref(), f64::EPSILON))
+    Ok(graded_eigen(positive.as_ref(), f64::EPSILON).0)
 }
 
 /// Parameters of features that were divided by units, in the units of the data, with the least noise that any

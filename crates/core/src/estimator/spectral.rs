@@ -11,7 +11,7 @@ use super::{
     Batch, Family, Fit, MissingCells, Online, Plan, Problem, Report, Run, Solver, choose, explained,
     with_threads,
 };
-use crate::algorithm::resolution::lost_in_passes;
+use crate::algorithm::resolution::{lost_in_passes, of_rests, rows_know_more};
 use crate::algorithm::{Components, Journey, RedundantFeatures, Stop, dual, eigen, krylov, svd};
 use crate::control::Control;
 use crate::data::{RowSource, Rows};
@@ -406,6 +406,11 @@ impl<M> Spectral<M> {
     ) -> Result<Solution> {
         let (p, q) = (source.n_features(), self.components);
         let spectrum = eigen::solve(&moments, q, self.run.seed);
+        if rows_know_more(&moments, &spectrum) {
+            let journey = Some(Journey { stop: Stop::Converged, trace: Vec::new(), passes: 2 });
+            let spectrum = of_rests(&moments, source, eigen::counted(q, &moments)?, control)?;
+            return Ok(Solution { journey, moments: Some(moments), ..Solution::new(plan, spectrum) });
+        }
         let error = moments.single_precision_error();
         let coarse = |s: &Spectrum| error * s.eigenvalues()[0] > NOISE_ACCURACY * s.noise_variance();
         if error == 0.0 || spectrum.as_ref().is_ok_and(|s| !coarse(s)) {

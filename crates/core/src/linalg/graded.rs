@@ -6,7 +6,7 @@
 //! λ₁. A Cholesky factor S = L Lᵀ keeps the scale of each feature, and so do Jacobi's rotations of the
 //! columns of L, which end in L J = U Λ^½ \[DV92\].
 
-use faer::linalg::solvers::ColPivQr;
+use faer::linalg::solvers::{ColPivQr, Qr};
 use rayon::prelude::*;
 
 use super::{Eigen, Mat, MatRef, max_abs_lower, power_of_two};
@@ -17,34 +17,74 @@ const SWEEPS: usize = 60;
 const LARGE: usize = 1 << 14;
 
 /// The eigenvalues and vectors of a covariance (its lower triangle is read), each to the accuracy of its own
-/// scale.
+/// scale, and the features that others determine.
 ///
 /// A feature of whose variance at most the share `negligible` is left beside those of larger variance is
 /// taken to be determined by them. Values beyond the rank are 0, and so are their vectors.
-pub(crate) fn graded_eigen(lower: MatRef<'_, f64>, negligible: f64) -> Eigen {
+pub(crate) fn graded_eigen(lower: MatRef<'_, f64>, negligible: f64) -> (Eigen, Vec<Determined>) {
     let unit = power_of_two(max_abs_lower(lower));
-    let p = lower.nrows();
-    let scaled = Mat::from_fn(p, p, |i, j| lower[(i.max(j), i.min(j))] / unit);
-    padded(from_factor(pivoted_factor(scaled, negligible), p, unit))
+    let PivotedFactor { columns, determined } = pivoted_factor(lower, unit, negligible, Order::LargestFirst);
+    (padded(from_factor(columns, lower.nrows(), unit)), determined)
+}
+
+/// A feature that is a linear combination of others, up to rounding.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Determined {
+    /// Which.
+    pub(crate) feature: usize,
+    /// The others, and how often each is in it.
+    pub(crate) of: Vec<(usize, f64)>,
+}
+
+/// The same, of the covariance of features in which those that others determine have been replaced by what
+/// the others leave of them.
+pub(crate) fn graded_eigen_of_rests(
+    lower: MatRef<'_, f64>,
+    negligible: f64,
+    replaced: &[Determined],
+) -> Eigen {
+    let unit = power_of_two(max_abs_lower(lower));
+    let mut columns = pivoted_factor(lower, unit, negligible, Order::LargestFirst).columns;
+    for column in &mut columns {
+        // x = rest + Σ b x, and so the rows of L; none of the others has been replaced itself.
+        for Determined { feature, of } in replaced {
+            column[*feature] += of.iter().map(|(j, b)| b * column[*j]).sum::<f64>();
+        }
+    }
+    padded(from_factor(columns, lower.nrows(), unit))
 }
 
 /// The same of XᵀX for rows X (n × p), without forming it: the values that are not 0, and their vectors (p ×
-/// r).
+/// r). The share `negligible` is one of the length of a feature, not of its square.
 pub(crate) fn graded_right_singular(rows: MatRef<'_, f64>, negligible: f64) -> Eigen {
     let p = rows.ncols();
     let unit = power_of_two(rows.norm_max());
     let sorted = large_rows_first(rows);
     let scaled = Mat::from_fn(rows.nrows(), p, |i, j| rows[(sorted[i], j)] / unit);
-    let squares: Vec<f64> = scaled.col_iter().map(|c| c.squared_norm_l2()).collect();
+    let lengths: Vec<f64> = scaled.col_iter().map(|c| c.norm_l2()).collect();
     let qr = ColPivQr::new(scaled.as_ref());
-    let (r, order) = (qr.R(), qr.P().arrays().0); // X[:, order] = Q R
-    let left = |k: &usize| r[(*k, *k)].powi(2) > negligible * squares[order[*k]];
+    let (mut r, mut order) = (qr.thin_R().to_owned(), qr.P().arrays().0.to_vec()); // X[:, order] = Q R
+    let size = r.nrows();
+    let left = |r: &Mat<f64>, order: &[usize], k: usize| r[(k, k)].abs() > negligible * lengths[order[k]];
+    // What is left of a column is updated, not computed, when the next one is chosen: one that is determined by
+    // those before it may look longer than it is. Its row of R would hold a part of the columns behind it.
+    for _ in 0..size {
+        let (done, others): (Vec<usize>, Vec<usize>) =
+            (0..p).partition(|k| *k < size && !left(&r, &order, *k));
+        let determined_last = done.first().is_none_or(|first| others.iter().all(|k| k < first));
+        if determined_last {
+            break;
+        }
+        let places: Vec<usize> = others.into_iter().chain(done).collect();
+        r = Qr::new(Mat::from_fn(size, p, |i, k| r[(i, places[k])]).as_ref()).thin_R().to_owned();
+        order = places.into_iter().map(|k| order[k]).collect();
+    }
     let column = |k: usize| {
         let mut column = vec![0.0; p];
         (k..p).for_each(|j| column[order[j]] = r[(k, j)]);
         column
     };
-    let kept = (0..r.nrows().min(p)).filter(left).map(column).collect();
+    let kept = (0..size).filter(|k| left(&r, &order, *k)).map(column).collect();
     from_factor(kept, p, unit * unit)
 }
 
@@ -74,16 +114,45 @@ pub(crate) fn padded(Eigen { mut values, vectors }: Eigen) -> Eigen {
     }
 }
 
-/// The columns of L with S = L Lᵀ, features of larger variance first.
-fn pivoted_factor(mut rest: Mat<f64>, negligible: f64) -> Vec<Vec<f64>> {
-    let p = rest.nrows();
+/// The features of a covariance that earlier ones determine: of whose variance at most the share `negligible`
+/// is left beside those.
+pub(crate) fn determined_by_earlier(lower: MatRef<'_, f64>, negligible: f64) -> Vec<Determined> {
+    pivoted_factor(lower, 1.0, negligible, Order::AsTheyCome).determined
+}
+
+/// In which order features are taken.
+#[derive(Clone, Copy, PartialEq)]
+enum Order {
+    LargestFirst,
+    AsTheyCome,
+}
+
+/// L with S = unit · L Lᵀ, and the features that have no column in it.
+struct PivotedFactor {
+    columns: Vec<Vec<f64>>,
+    determined: Vec<Determined>,
+}
+
+fn pivoted_factor(lower: MatRef<'_, f64>, unit: f64, negligible: f64, order: Order) -> PivotedFactor {
+    let p = lower.nrows();
+    let mut rest = Mat::from_fn(p, p, |i, j| lower[(i.max(j), i.min(j))] / unit);
     let variances: Vec<f64> = (0..p).map(|j| rest[(j, j)]).collect();
-    let mut columns = Vec::new();
+    let (mut columns, mut pivots, mut determined): (Vec<Vec<f64>>, _, _) =
+        (Vec::new(), Vec::new(), Vec::new());
     let mut waiting: Vec<usize> = (0..p).collect();
     loop {
-        waiting.retain(|j| rest[(*j, *j)] > negligible * variances[*j]);
-        let next = waiting.iter().copied().max_by(|a, b| rest[(*a, *a)].total_cmp(&rest[(*b, *b)]));
-        let Some(pivot) = next else { return columns };
+        let (left, done) = waiting.iter().partition(|j| rest[(**j, **j)] > negligible * variances[**j]);
+        waiting = left;
+        let done: Vec<usize> = done;
+        let varying = done.into_iter().filter(|j| variances[*j] > 0.0);
+        determined.extend(varying.map(|j| combination(&columns, &pivots, j)));
+        let next = match order {
+            Order::LargestFirst => {
+                waiting.iter().copied().max_by(|a, b| rest[(*a, *a)].total_cmp(&rest[(*b, *b)]))
+            }
+            Order::AsTheyCome => waiting.first().copied(),
+        };
+        let Some(pivot) = next else { return PivotedFactor { columns, determined } };
         let root = rest[(pivot, pivot)].sqrt();
         let mut column = vec![0.0; p];
         waiting.iter().for_each(|i| column[*i] = rest[(*i, pivot)] / root);
@@ -93,7 +162,18 @@ fn pivoted_factor(mut rest: Mat<f64>, negligible: f64) -> Vec<Vec<f64>> {
         }
         waiting.retain(|j| *j != pivot);
         columns.push(column);
+        pivots.push(pivot);
     }
+}
+
+/// A feature as a combination of the pivots: its row of L is that combination of theirs.
+fn combination(columns: &[Vec<f64>], pivots: &[usize], feature: usize) -> Determined {
+    let mut of: Vec<(usize, f64)> = Vec::new();
+    for (column, pivot) in columns.iter().zip(pivots).rev() {
+        let explained: f64 = of.iter().map(|(j, b)| b * column[*j]).sum();
+        of.push((*pivot, (column[feature] - explained) / column[*pivot]));
+    }
+    Determined { feature, of }
 }
 
 /// The eigenvalues and vectors of `unit` · L Lᵀ from the columns of L.
@@ -198,12 +278,12 @@ mod tests {
     /// Product of all eigenvalues: the determinant, which scales by each dᵢ².
     #[test]
     fn the_determinant_is_kept_at_any_ratio_of_scales() {
-        let one = graded_eigen(graded(&[1.0; 5]).as_ref(), 1e-14);
+        let (one, _) = graded_eigen(graded(&[1.0; 5]).as_ref(), 1e-14);
         let determinant: f64 = one.values.iter().product();
         for ratio in [1e3, 1e6, 1e12] {
             let deviations = [1.0, ratio, 3.0, 1.0 / ratio, 0.5];
             let scale: f64 = deviations.iter().map(|d| d * d).product();
-            let found = graded_eigen(graded(&deviations).as_ref(), 1e-14);
+            let (found, _) = graded_eigen(graded(&deviations).as_ref(), 1e-14);
             let product: f64 = found.values.iter().product();
             assert!((product / (determinant * scale) - 1.0).abs() < 1e-13, "{ratio}: {product}");
             assert!(orthonormality_error(found.vectors.as_ref()) < 1e-14);
@@ -220,7 +300,7 @@ mod tests {
             let x = Mat::from_fn(n, p, |i, j| if repeated && j == 5 { 7.0 * wave(i, 1) } else { wave(i, j) });
             let products = Mat::from_fn(p, p, |a, b| (0..n).map(|i| x[(i, a)] * x[(i, b)]).sum());
             let (of_rows, of_products) =
-                (graded_right_singular(x.as_ref(), 1e-13), graded_eigen(products.as_ref(), 1e-13));
+                (graded_right_singular(x.as_ref(), 1e-13), graded_eigen(products.as_ref(), 1e-13).0);
             assert_eq!(of_rows.values.len() == 5, repeated);
             for (a, b) in of_rows.values.iter().zip(&of_products.values) {
                 assert!((a - b).abs() <= 1e-12 * b, "{a} {b}");

@@ -28,7 +28,10 @@ pub(crate) use eigen::{symmetric_eigen, symmetric_eigenvalues};
 pub(crate) use faer::ColRef;
 pub(crate) use faer::traits::RealField;
 pub use faer::{Mat, MatMut, MatRef};
-pub(crate) use graded::{graded_columns, graded_eigen, graded_right_singular, padded};
+pub(crate) use graded::{
+    Determined, determined_by_earlier, graded_columns, graded_eigen, graded_eigen_of_rests,
+    graded_right_singular, padded,
+};
 pub(crate) use krylov::{BlockKrylov, leading_eigen};
 pub(crate) use lanes::{Lanes, packed, packed_len, pair_products};
 pub(crate) use latent::{GradedFactor, LatentFactor};

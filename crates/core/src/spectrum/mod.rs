@@ -131,6 +131,11 @@ impl Spectrum {
         Self { vectors, distortion: Some(distortion), log_likelihood: None, ..self.clone() }
     }
 
+    /// Whether each eigenvalue is known to its own scale.
+    pub(crate) fn own_scale(&self) -> bool {
+        self.own_scale
+    }
+
     /// Mean of the rows (p).
     pub fn mean(&self) -> &[f64] {
         &self.mean

@@ -1,11 +1,12 @@
 //! Several features of large scale beside small ones: what one of them says of z while another is missing keeps the
 //! digits of the small ones.
 
-use crate::common::twofold::{Twofold, cholesky, forward};
+use crate::common::twofold::{self, Twofold, cholesky, eigenvalues, forward};
 use crate::common::*;
+use covary::evidence::{Accumulator, Moments};
 use covary::linalg::Mat;
 use covary::model::{LinearGaussian, Noise};
-use covary::{BayesianPca, Ppca};
+use covary::{BayesianPca, Error, Ppca, Solver};
 
 const RATIOS: [f64; 6] = [1.0, 1e4, 1e6, 1e8, 1e10, 1e12];
 const NOISE: f64 = 0.25;
@@ -153,6 +154,48 @@ fn t2_and_spe_are_those_of_least_squares() {
             relative(t2[i], expected, tolerance, ("t2", what));
         }
     }
+}
+
+/// σ² and the leading eigenvalues in twice the precision, by every solver, with and without a feature that repeats a large
+/// one to the last bit.
+#[test]
+fn complete_rows_with_large_features_that_are_all_but_equal() {
+    for ratio in [1e4, 1e6, 1e8, 1e10] {
+        for repeated in [false, true] {
+            let mut x = rows(400, &loadings(Large::AllButEqual, ratio), &mut Rng(9));
+            if repeated {
+                (0..400).for_each(|i| x[(i, 1)] = x[(i, 0)]);
+            }
+            let cells: Vec<Vec<f64>> = (0..400).map(|i| row(&x, i)).collect();
+            let values = eigenvalues(twofold::covariance(&cells));
+            for q in [1, 2, 3, 4] {
+                let left = values[q..].iter().fold(Twofold(0.0, 0.0), |sum, v| sum + *v);
+                let noise = (left / Twofold::from((7 - q) as f64)).0;
+                for solver in [Solver::Auto, Solver::Eigen, Solver::Svd, Solver::Dual, Solver::Krylov] {
+                    let fit = Ppca::new(q).solver(solver).fit(&x).unwrap();
+                    let (what, found) = ((ratio, repeated, q, solver), fit.spectrum().unwrap());
+                    // A plain decomposition is taken where it knows the noise to 1e-6; else rows hold the difference of
+                    // the large features to ε · ratio.
+                    let tolerance = 1e-6 + 100.0 * f64::EPSILON * ratio;
+                    relative(found.noise_variance(), noise, tolerance, what);
+                    for (a, b) in found.eigenvalues()[..q].iter().zip(&values) {
+                        relative(*a, b.0, tolerance, what);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Moments hold no rows to look at again: where they cannot tell, they say so.
+#[test]
+fn moments_of_large_features_that_are_all_but_equal_are_refused() {
+    let x = rows(400, &loadings(Large::AllButEqual, 1e9), &mut Rng(9));
+    let mut moments = Moments::empty(7);
+    moments.update(&chunk_of(x.as_ref(), 0)).unwrap();
+    let error = Ppca::new(3).fit_moments(&moments).unwrap_err();
+    let Error::AllButDetermined { features } = &error else { panic!("{error}") };
+    assert_eq!(features.iter().map(|f| f.0).max(), Some(1));
 }
 
 fn with_missing(x: &Mat<f64>, seed: u64) -> Mat<f64> {
