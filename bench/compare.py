@@ -24,6 +24,7 @@ import workloads
 from quality import bound, log_likelihood
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA, FactorAnalysis, IncrementalPCA
+from sklearn.mixture import GaussianMixture
 
 import covary
 
@@ -377,7 +378,26 @@ def kmeans(quick):
     return [case(*size, goal) for size, goal in zip(sizes, ("1.5 × scikit-learn", "2 × scikit-learn"))]
 
 
-CASES = {"kmeans": kmeans, "tall": tall, "tall32": tall32, "wide": wide, "large": large, "holes": holes, "bayes": bayes, "factor": factor, "jester": jester}
+def mixture(quick):
+    """Two comparisons, each model for model: components of low rank beside ppca_rs, and full covariances (q = p − 1) beside GaussianMixture."""
+    n, p, q, k = 2000 if quick else 20_000, 20, 3, 5
+    X = workloads.mixture(n, p, q, k)[0]
+    judge = lambda model: {"log_likelihood": float(model.score(X))}
+    methods = [Method("covary MixturePPCA", lambda: covary.MixturePPCA(k, q).fit(X), judge)]
+    if ppca_rs:
+        rows = ppca_rs.Dataset(X)
+        train = lambda: ppca_rs.PPCAMixTrainer(rows).train(n_models=k, state_size=q, n_iters=50, quiet=True)
+        methods.append(Method("ppca_rs, 50 iterations", train, lambda m: {"log_likelihood": float(m.llk(rows)) / n}, 1))
+    yield Case("mixture", f"fit {n} × {p}, K {k}, q {q}", methods, "200× ppca_rs")
+    methods = [
+        Method("covary MixturePPCA, q = p − 1", lambda: covary.MixturePPCA(k, p - 1).fit(X), judge),
+        Method("covary MixturePPCA, q 3", lambda: covary.MixturePPCA(k, q).fit(X), lambda _: {}),
+        Method("GaussianMixture, full", lambda: GaussianMixture(k, random_state=0).fit(X), judge),
+    ]
+    yield Case("mixture, full", f"fit {n} × {p}, K {k}, full covariances", methods, "2× scikit-learn")
+
+
+CASES = {"mixture": mixture, "kmeans": kmeans, "tall": tall, "tall32": tall32, "wide": wide, "large": large, "holes": holes, "bayes": bayes, "factor": factor, "jester": jester}
 
 
 SHOWN = {

@@ -21,7 +21,8 @@ pub struct RedundantFeatures {
     pub constant: Vec<usize>,
     /// Positions of a feature and of the earlier one that it repeats.
     pub repeated: Vec<(usize, usize)>,
-    /// Positions of a feature and of the earlier ones that it is a linear combination of.
+    /// Positions of a feature and of the earlier ones that it is a linear combination of. None where these
+    /// would be most features: rows then lie in a plane, and that is what is to be found.
     #[serde(default)]
     pub combined: Vec<(usize, Vec<usize>)>,
 }
@@ -148,6 +149,9 @@ fn combined(scatter: MatRef<'_, f64>, features: &[usize], rounding: f64) -> Vec<
         (features[feature], of)
     };
     let mut found: Vec<(usize, Vec<usize>)> = found.map(named).collect();
+    if 2 * found.len() > features.len() {
+        return Vec::new();
+    }
     found.sort_unstable();
     found
 }

@@ -32,7 +32,7 @@ impl CellByCell {
         mut self,
         model: ScaledModel<'_>,
         rows: &R,
-        mean: Mat<f64>,
+        mean: &Mat<f64>,
     ) -> (Self, Mat<f64>) {
         let (pattern, patterns, loadings) = (rows.pattern(), self.log_det.len(), &model.loadings.a);
         let cells: Vec<(Vec<usize>, Vec<f64>)> = (0..pattern.len()).map(|i| rows.cells(i)).collect();

@@ -92,7 +92,7 @@ impl<'a, R: IncompleteRows + ?Sized> Expectation<'a, R> {
                 Some(uncertainty) => uncertainty.prior(rows.pattern(), model.noise),
                 None => CellByCell::prior(rows.observed().len(), rows.pattern().len(), model),
             };
-            let (found, mean) = prior.given(model, rows, mean);
+            let (found, mean) = prior.given(model, rows, &mean);
             (PatternFactors::OfCovariance(found), mean)
         } else {
             let mut grams = rows.grams(model.loadings);

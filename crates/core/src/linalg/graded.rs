@@ -193,12 +193,15 @@ fn from_factor(mut columns: Vec<Vec<f64>>, p: usize, unit: f64) -> Eigen {
 fn orthogonalise(columns: &mut [Vec<f64>]) {
     let (r, p) = (columns.len(), columns.first().map_or(0, Vec::len));
     let enough = f64::EPSILON * (p as f64).sqrt();
+    if r < 2 {
+        return;
+    }
     // Round robin: each of the r − 1 rounds pairs every column with another one.
     let even = r.next_multiple_of(2);
     let mut order: Vec<usize> = (0..even).collect();
     for _ in 0..SWEEPS {
         let mut turned = false;
-        for _ in 1..even.max(2) {
+        for _ in 1..even {
             let pairs = (0..even / 2).map(|k| (order[k], order[even - 1 - k])).filter(|(a, b)| a.max(b) < &r);
             turned |= rotate_pairs(columns, pairs.collect(), enough);
             order[1..].rotate_right(1);
