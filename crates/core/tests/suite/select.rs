@@ -282,3 +282,12 @@ fn a_chosen_number_comes_with_what_was_left_out() {
         assert_eq!((fit.report.components, fit.report.redundant.as_ref()), (2, Some(&expected)));
     }
 }
+
+/// The likelihood of n rows overflows where n does: no number of components is better than another then.
+#[test]
+fn weights_beyond_all_numbers_are_an_error() {
+    let x = rows(60, &[4.0, 3.0, 0.5, 0.5, 0.5], 8);
+    let of = |weight: f64| Select::new().run(Rows::from(table(&x).with_weights(vec![weight; 60]).unwrap()));
+    assert_eq!(of(1e300).unwrap().recommended, 2);
+    assert!(matches!(of(2.5e306), Err(Error::Scale)));
+}
