@@ -52,6 +52,10 @@ impl RowSource for CountedRows<'_> {
         chunk.with_weights(weights)
     }
 
+    fn check(&self) -> Result<()> {
+        self.source.check()
+    }
+
     fn n_rows(&self) -> Option<usize> {
         self.source.n_rows()
     }

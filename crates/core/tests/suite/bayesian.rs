@@ -459,7 +459,8 @@ fn weights_that_are_shares_count_rows() {
                     relative(noise, counted.model.noise_variance(), 1e-6, "noise");
                     relative(objective(&fit), objective(&counted), 1e-8, "objective");
                     relative(fit.report.weight, s, 1e-12, "weight");
-                    let per_row = |fit: &Fit<Predictive>| fit.report.log_likelihood.unwrap() / fit.report.weight;
+                    let per_row =
+                        |fit: &Fit<Predictive>| fit.report.log_likelihood.unwrap() / fit.report.weight;
                     relative(per_row(&fit), per_row(&counted), 1e-8, "ℓ per row");
                 }
             }
