@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from covary import _covary
-from covary._input import Reader, filled, rows_of
+from covary._input import Reader, numbers, rows_of
 
 
 class Kmo(NamedTuple):
@@ -29,7 +29,7 @@ def _found(X, covariance, n_samples, sample_weight):
     if covariance is not None:
         names = getattr(covariance, "columns", None)
         names = None if names is None else [str(name) for name in names]
-        matrix = np.asarray(filled(covariance), dtype=np.float64)
+        matrix = numbers(covariance)
         return _covary.adequacy(matrix, None if n_samples is None else float(n_samples), names)
     rows = rows_of(Reader(), X, sample_weight=sample_weight, reset=True)
     batches = _covary.Batches(rows.n_features)

@@ -79,9 +79,13 @@ class LinearGaussianEstimator(Questions, Estimator):
 
         Raises
         ------
+        TypeError
+            When the other is no estimator of the same class.
         ValueError
             When one of the two was fitted by `fit`, which keeps no evidence to be merged.
         """
+        if getattr(other, "_kind", None) != self._kind:
+            raise TypeError(f"merge takes in another {type(self).__name__}, not {type(other).__name__}")
         theirs, mine = other._evidence_to_merge("other"), self._evidence_to_merge("this")
         if theirs is None:
             raise NotFittedError("the other estimator has not seen any rows yet")

@@ -4,6 +4,7 @@ import numpy as np
 
 from covary import _covary
 from covary._base import LinearGaussianEstimator, table
+from covary._input import numbers
 
 
 def _table(name, doc):
@@ -190,12 +191,12 @@ class BayesianPCA(LinearGaussianEstimator):
         >>> model.alpha_
         array([0.08])
         """
-        mean, loadings = (np.asarray(given, dtype=np.float64) for given in (mean, loadings))
+        mean, loadings = (numbers(given) for given in (mean, loadings))
         known = None
         if loadings_std is not None or mean_std is not None:
             given = (np.zeros_like(like) if std is None else std for std, like in ((loadings_std, loadings), (mean_std, mean)))
-            known = tuple(np.asarray(std, dtype=np.float64) for std in given)
-        return cls._of(_covary.Model.given_bayes(mean, loadings, float(noise_variance), known))
+            known = tuple(numbers(std) for std in given)
+        return cls._of(_covary.Model.given_bayes(mean, loadings, float(numbers(noise_variance)), known))
 
     @property
     def elbo_(self):

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_array
 
 from covary import _covary
 from covary._base import LinearGaussianEstimator, table
-from covary._input import filled, is_single, rows_of, seed_of, whole
+from covary._input import filled, is_single, numbers, rows_of, seed_of, whole
 from covary._rotate import Rotation, rotation_of
 from covary._warn import warn
 
@@ -258,7 +258,7 @@ class FactorAnalysis(LinearGaussianEstimator):
         covariance = check_array(
             filled(covariance), dtype=np.float64, ensure_all_finite=False, input_name="covariance", ensure_min_samples=0
         )
-        mean = None if mean is None else np.asarray(mean, dtype=np.float64)
+        mean = None if mean is None else numbers(mean)
         estimator.n_features_in_ = covariance.shape[1]
         estimator._set_evidence(_covary.Batches.of_covariance(covariance, n_samples, mean))
         estimator._fitted()
@@ -290,10 +290,10 @@ class FactorAnalysis(LinearGaussianEstimator):
         array([[10.,  6.],
                [ 6., 18.]])
         """
-        mean, loadings, noise = (np.asarray(given, dtype=np.float64) for given in (mean, loadings, noise_variance))
-        noise = np.ascontiguousarray(np.broadcast_to(noise, mean.shape) if noise.ndim == 0 else noise)
+        mean, loadings, noise = (numbers(given) for given in (mean, loadings, noise_variance))
+        noise = np.broadcast_to(noise, mean.shape) if noise.ndim == 0 else noise
         if factor_correlation is not None:
-            factor_correlation = np.asarray(factor_correlation, dtype=np.float64)
+            factor_correlation = numbers(factor_correlation)
         return cls._of(_covary.Model.given_factors(mean, loadings, noise, factor_correlation))
 
     # -- what was found --------------------------------------------------------------------------------------

@@ -78,6 +78,8 @@ def rows_of(estimator, X, *, sample_weight=None, reset=False):
     have them.
     """
     X = filled(X)
+    if _is_lazy(X):
+        raise ValueError(f"X is a {type(X).__name__}, whose rows are not there yet; give X.collect()")
     if isinstance(X, File):
         return _file(estimator, X, sample_weight, reset)
     if isinstance(X, Observed):
@@ -104,6 +106,11 @@ def filled(X):
     if X.dtype.kind in "biu" or X.dtype == np.float16:
         X = X.astype(np.float64)
     return X.filled(np.nan)
+
+
+def numbers(given):
+    """What is given as an array of float64, with NaN for masked cells."""
+    return np.asarray(filled(given), dtype=np.float64)
 
 
 @contextmanager
@@ -182,13 +189,22 @@ def _n_rows(X):
     return getattr(X, "shape", (None,))[0]
 
 
+def _is_lazy(X):
+    """Whether X is a frame of polars that has not been computed."""
+    return type(X).__module__.startswith("polars.") and hasattr(X, "collect_schema") and hasattr(X, "collect")
+
+
 def _table(X):
-    """Something that speaks Arrow as it can be passed on: columns of polars that hold nothing get a type."""
+    """Something that speaks Arrow as it can be passed on.
+
+    Columns of polars get a type that Arrow has: those that hold nothing, and whole numbers of 128 bits.
+    """
     if not type(X).__module__.startswith("polars.") or not hasattr(X, "schema"):
         return X
     import polars
 
-    return X.cast({name: polars.Float64 for name, kind in X.schema.items() if kind == polars.Null})
+    unknown = ["Null", "Int128", "UInt128"]
+    return X.cast({name: polars.Float64 for name, kind in X.schema.items() if str(kind) in unknown})
 
 
 def _name_text(X, error):

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_array
 
 from covary import _covary
 from covary._estimator import Estimator, table
-from covary._input import features_restored_on_failure, is_single, rows_of, seed_of, weights_of, whole
+from covary._input import features_restored_on_failure, filled, is_single, rows_of, seed_of, weights_of, whole
 from covary._warn import warn
 
 _AUTO = (1, 10)
@@ -263,7 +263,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         return [self._checked_centres(make()) for _ in range(self._starts())]
 
     def _checked_centres(self, centres):
-        centres = check_array(centres, dtype=np.float64, order="C", input_name="init")
+        centres = check_array(filled(centres), dtype=np.float64, order="C", input_name="init")
         if isinstance(self.n_clusters, Integral) and len(centres) != self.n_clusters:
             raise ValueError(
                 f"The shape of the initial centers {centres.shape} does not match the number of clusters "

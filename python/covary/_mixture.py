@@ -7,7 +7,7 @@ from sklearn.base import DensityMixin
 
 from covary import _covary
 from covary._estimator import Estimator, table
-from covary._input import rows_of, seed_of, weights_of, whole
+from covary._input import numbers, rows_of, seed_of, weights_of, whole
 from covary._questions import DensityQuestions
 
 
@@ -193,10 +193,11 @@ class MixturePPCA(DensityQuestions, DensityMixin, Estimator):
         if isinstance(wanted, str) and wanted == "auto":
             return (1, 10)
         if isinstance(wanted, Integral):
-            return int(wanted) if wanted > 0 else self._refused("n_components", wanted)
+            return whole("n_components", wanted) if wanted > 0 else self._refused("n_components", wanted)
         if isinstance(wanted, tuple | list) and len(wanted) == 2 and all(isinstance(k, Integral) for k in wanted):
             fewest, most = wanted
-            return (int(fewest), int(most)) if 0 < fewest <= most else self._refused("n_components", wanted)
+            allowed = 0 < fewest <= most
+            return tuple(whole("n_components", k) for k in wanted) if allowed else self._refused("n_components", wanted)
         return self._refused("n_components", wanted)
 
     def _latent(self, seen):
@@ -400,7 +401,7 @@ class MixturePPCA(DensityQuestions, DensityMixin, Estimator):
         >>> model.predict([[0.1, 0.2], [5.0, 4.0]])
         array([0, 1])
         """
-        noise = np.asarray(noise_variance, dtype=np.float64)
+        noise = numbers(noise_variance)
         noise = noise[:, np.newaxis] if noise.ndim == 1 else noise
-        arrays = [np.asarray(given, dtype=np.float64) for given in (weights, means, loadings)]
+        arrays = [numbers(given) for given in (weights, means, loadings)]
         return cls._of(_covary.Model.given_mixture(*arrays, noise))

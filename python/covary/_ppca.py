@@ -6,6 +6,7 @@ import numpy as np
 
 from covary import _covary
 from covary._base import LinearGaussianEstimator
+from covary._input import numbers
 
 
 class PPCAErrors(NamedTuple):
@@ -226,7 +227,5 @@ class PPCA(LinearGaussianEstimator):
         >>> model.components_
         array([[0.6, 0.8]])
         """
-        mean = np.asarray(mean, dtype=np.float64)
-        loadings = np.asarray(loadings, dtype=np.float64)
-        noise = np.asarray(noise_variance, dtype=np.float64)
+        mean, loadings, noise = numbers(mean), numbers(loadings), numbers(noise_variance)
         return cls._of(_covary.Model.given(mean, loadings, noise if noise.ndim else float(noise)))

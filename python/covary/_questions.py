@@ -5,11 +5,24 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array
 
 from covary import _covary
-from covary._input import filled, is_single, rows_of, seed_of, weights_of, whole
+from covary._input import Observed, filled, is_single, numbers, rows_of, seed_of, weights_of, whole
 
 
 # Names of features in a message.
 _SHOWN = 8
+
+
+def positions(name, given, size):
+    """Positions (m,) below `size` as NumPy counts them: those below 0 count from the end."""
+    if np.ma.is_masked(given):
+        raise ValueError(f"{name} are positions, and one of them is masked")
+    places = np.asarray(given)
+    if places.ndim != 1 or (places.size and places.dtype.kind not in "iu"):
+        raise IndexError(f"{name} must be a list of whole numbers, not {given!r}")
+    outside = np.flatnonzero((places < -size) | (places >= size))
+    if outside.size:
+        raise IndexError(f"{name}[{outside[0]}] is {places[outside[0]]}, but there are only {size} {name} in X")
+    return np.where(places < 0, places + size, places).astype(np.int64)
 
 
 def estimator_class(model):
@@ -139,17 +152,21 @@ class DensityQuestions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         ----------
         X : :func:`covary.observed`
             What was seen: the ratings of the people whose ratings are predicted.
-        rows, columns : array-like of int
-            Which cells.
+        rows, columns : array-like of int of shape (m,)
+            Which cells; as in NumPy, numbers below 0 count from the end.
 
         Returns
         -------
         mean, std : ndarray
             Of a cell that was seen, its value and 0.
         """
-        model = self._fitted()
-        cells = list(zip(np.asarray(rows).tolist(), np.asarray(columns).tolist(), strict=True))
-        return model.predict_cells(rows_of(self, X), cells, self.n_threads)
+        model, given = self._fitted(), rows_of(self, X)
+        if not isinstance(X, Observed):
+            return model.predict_cells(given, [], self.n_threads)  # which says what X must be
+        rows, columns = positions("rows", rows, X.shape[0]), positions("columns", columns, X.shape[1])
+        if len(rows) != len(columns):
+            raise ValueError(f"rows and columns name cells in pairs, but there are {len(rows)} and {len(columns)}")
+        return model.predict_cells(given, list(zip(rows.tolist(), columns.tolist())), self.n_threads)
 
     def outliers(self, X):
         """How far each row is from what the model expects, by its observed cells.
@@ -182,7 +199,7 @@ class DensityQuestions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         mean : ndarray
         covariance : ndarray
         """
-        return self._fitted().conditional(np.asarray(filled(x), dtype=np.float64).ravel())
+        return self._fitted().conditional(numbers(x).reshape(-1))
 
     def sample(self, n=1, random_state=0):
         """Draw rows from the model.

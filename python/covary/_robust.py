@@ -6,7 +6,7 @@ import numpy as np
 
 from covary import _covary
 from covary._base import LinearGaussianEstimator, table
-from covary._input import rows_of
+from covary._input import numbers, rows_of
 
 _nu = table("nu", "ndarray of shape (1,): ν.")
 
@@ -223,6 +223,6 @@ class RobustPPCA(LinearGaussianEstimator):
         >>> model.row_weights([[0.0, 0.0]])  # (ν + 2)/ν at the mean
         array([1.5])
         """
-        mean, loadings = (np.asarray(given, dtype=np.float64) for given in (mean, loadings))
-        noise = np.atleast_1d(np.asarray(noise_variance, dtype=np.float64))
+        mean, loadings = (numbers(given) for given in (mean, loadings))
+        noise = np.atleast_1d(numbers(noise_variance))
         return cls._of(_covary.Model.given_robust(mean, loadings, noise, float(nu)))

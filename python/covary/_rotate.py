@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from covary import _covary
+from covary._input import filled, numbers
 
 #: The core has one parameter; each method calls it by its own name.
 _PARAMETERS = {"power": ("promax",), "gamma": ("oblimin",), "delta": ("geomin", "geomin-orthogonal")}
@@ -90,7 +91,7 @@ class Rotation:
         given = {name: getattr(self, name) for name in _PARAMETERS if getattr(self, name) is not None}
         if len(given) > 1:
             raise ValueError(f"{' and '.join(given)} belong to different rotations")
-        target = None if self.target is None else np.asarray(self.target, dtype=np.float64)
+        target = None if self.target is None else numbers(self.target)
         rotation = _covary.Rotation(
             self.method,
             parameter=next(iter(given.values()), None),
@@ -175,5 +176,5 @@ def rotate(loadings, method="varimax", **options):
         method = Rotation(method, **options)
     elif options:
         raise ValueError("options belong into the Rotation")
-    loadings = check_array(loadings, dtype=np.float64, ensure_all_finite=False, input_name="loadings")
+    loadings = check_array(filled(loadings), dtype=np.float64, ensure_all_finite=False, input_name="loadings")
     return Rotated(**rotation_of(method).run(loadings))

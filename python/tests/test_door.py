@@ -81,20 +81,33 @@ def test_ctrl_c_ends_a_call_within_a_fifth_of_a_second(given, work, tmp_path):
     assert best < 0.2
 
 
-def test_a_question_ends_with_ctrl_c():
-    """The threads have nothing to do soon after, though the rest of the rows would take them a long time."""
+ROWS = "X = np.broadcast_to(np.zeros(p), (5_000_000, p))  # one row, 40 GB of them"
+HOLES = "X = np.where(np.random.default_rng(0).random((20_000, p)) < 0.5, np.nan, 0.0)"
+QUESTIONS = {
+    "score_samples": (1000, 100, ROWS, "m.score_samples(X)"),
+    "posterior": (600, 20, HOLES, "m.posterior(X)"),
+    "sample_missing": (600, 2, HOLES + "[:1000]", "m.sample_missing(X, 300)"),
+    "get_precision": (12_000, 400, "", "m.get_precision()"),
+    "conditional": (12_000, 1500, "", "m.conditional(np.full(p, np.nan))"),
+    "select": (900, 2, "X = np.random.default_rng(0).normal(size=(3000, p))", "covary.select(X)"),
+}
+
+
+@pytest.mark.parametrize("p, q, given, question", QUESTIONS.values(), ids=QUESTIONS)
+def test_a_question_ends_with_ctrl_c(p, q, given, question):
+    """The threads have nothing to do soon after, though the rest of the work would take them a long time."""
     idle = script(
-        """
+        f"""
         import os, signal, threading, time
         import numpy as np
         import covary
 
-        p, q = 1000, 100
+        p, q = {p}, {q}
         m = covary.PPCA.from_parameters(mean=np.zeros(p), loadings=np.ones((p, q)), noise_variance=1.0)
-        X = np.broadcast_to(np.zeros(p), (5_000_000, p))  # one row, 40 GB of them
+        {given}
         threading.Timer(0.7, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         try:
-            m.score_samples(X)
+            {question}
             print("done")
         except KeyboardInterrupt:
             for _ in range(20):

@@ -116,6 +116,17 @@ def test_observed_cells_are_a_table_with_holes():
     np.testing.assert_allclose(std, deviation[rows[:50], columns[:50]], rtol=1e-9)
     with pytest.raises(ValueError, match="impute for a table"):
         table.predict_cells(X, [0], [0])
+    # As NumPy counts.
+    last = table.predict_cells(seen, [-1, -2], [-1, 0])
+    n, p = X.shape
+    np.testing.assert_array_equal(last, table.predict_cells(seen, [n - 1, n - 2], [p - 1, 0]))
+    for rows, columns, words in [([0, n], [0, 0], rf"rows\[1\] is {n}"), ([0], [-p - 1], r"columns\[0\] is")]:
+        with pytest.raises(IndexError, match=words):
+            table.predict_cells(seen, rows, columns)
+    with pytest.raises(IndexError, match="whole numbers"):
+        table.predict_cells(seen, [0.5], [0])
+    with pytest.raises(ValueError, match="in pairs, but there are 2 and 1"):
+        table.predict_cells(seen, [0, 1], [0])
 
 
 def test_data_that_cannot_be_fitted_are_named():

@@ -6,6 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from support import low_rank
 
 import covary
@@ -240,3 +241,65 @@ def test_a_column_is_not_a_table(column):
 def test_numbers_of_components_that_are_none(X, make, number):
     with pytest.raises(ValueError, match="^n_components=.* must be a (whole )?number"):
         make(number).fit(X)
+
+
+def test_the_index_of_a_frame_is_no_feature(X):
+    """A table that pandas made holds its index as a column, and a note that it is one."""
+    frame = pd.DataFrame(X, columns=NAMES, index=np.arange(len(X)) * 3)
+    named = frame.rename_axis("id")
+    expected = covary.PPCA(2).fit(frame)
+    for table in (pa.Table.from_pandas(frame), pa.Table.from_pandas(named), Capsule(pa.Table.from_pandas(frame))):
+        ours = covary.PPCA(2).fit(table)
+        assert list(ours.feature_names_in_) == NAMES
+        np.testing.assert_allclose(ours.transform(table), expected.transform(frame), rtol=1e-10, atol=1e-10)
+    with pytest.raises(ValueError, match="no numeric column"):
+        covary.PPCA(2).fit(pa.Table.from_pandas(frame[[]]))
+
+
+def test_masked_numbers_are_not_known():
+    """Everywhere, not in rows alone: NaN where that is allowed, an error where it is not."""
+    loadings = np.ma.masked_array([[0.8, 0.1], [0.7, 0.2], [0.1, 0.6], [0.3, 0.9]], mask=False)
+    target = np.ma.masked_array(np.round(loadings.data), mask=False)
+    target[1, 1] = np.ma.masked
+    free = covary.rotate(loadings, "target", target=target.filled(np.nan)).pattern
+    np.testing.assert_array_equal(covary.rotate(loadings, "target", target=target).pattern, free)
+    loadings[2, 1] = np.ma.masked
+    mean, noise, one = np.ma.masked_array([0.0, 1.0], [False, True]), np.ma.masked, [[1.0], [2.0]]
+    given = dict(mean=[0.0, 0.0], loadings=one, noise_variance=1.0)
+    refused = [
+        lambda: covary.rotate(loadings),
+        lambda: covary.PPCA.from_parameters(**{**given, "mean": mean}),
+        lambda: covary.PPCA.from_parameters(**{**given, "noise_variance": noise}),
+        lambda: covary.FactorAnalysis.from_parameters(**{**given, "mean": mean}),
+        lambda: covary.BayesianPCA.from_parameters(**{**given, "noise_variance": noise}),
+        lambda: covary.RobustPPCA.from_parameters(**{**given, "mean": mean}, nu=4),
+        lambda: covary.MixturePPCA.from_parameters(weights=[1], means=mean[None], loadings=[one], noise_variance=[1]),
+        lambda: covary.FactorAnalysis.from_covariance(np.eye(2), 9, 1, mean=mean),
+        lambda: covary.KMeans(2, init=np.ma.masked_array(np.eye(2), mask=[[0, 1], [0, 0]])).fit(np.eye(2)),
+    ]
+    for make in refused:
+        with pytest.raises(ValueError):
+            make()
+
+
+def test_frames_of_polars_that_arrow_does_not_take(X):
+    frame = pl.DataFrame(X, schema=NAMES)
+    with pytest.raises(ValueError, match=r"X is a LazyFrame, whose rows are not there yet; give X.collect\(\)"):
+        covary.PPCA(2).fit(frame.lazy())
+    whole = np.round(10 * X)
+    wide = pl.DataFrame(whole, schema=NAMES).cast(pl.Int128)
+    np.testing.assert_allclose(covary.PPCA(2).fit(wide).mean_, whole.mean(axis=0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("family", [covary.PPCA, covary.BayesianPCA, covary.RobustPPCA, covary.PCA])
+def test_numbers_of_components_that_are_none(X, family):
+    with pytest.raises(ValueError, match=r"n_components=2\.0 must be a whole number"):
+        family(2.0).fit(X)
+    with pytest.raises(ValueError, match=f"n_components={10**30} (is more than any|must be between)"):
+        family(10**30).fit(X)
+
+
+def test_more_groups_than_any_rows(X):
+    with pytest.warns(ConvergenceWarning, match=r"distinct clusters \(20\) found smaller"):
+        assert len(covary.KMeans(10**30).fit(X[:20]).cluster_centers_) == 20
+    assert len(covary.MixturePPCA(10**30, 1).fit(X[:30]).weights_) <= 30

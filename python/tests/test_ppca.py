@@ -198,6 +198,13 @@ def test_merging_needs_what_partial_fit_keeps(X):
     assert fitted.report_["rows"] == seen.report_["rows"] == 400
 
 
+def test_only_estimators_of_the_same_class_are_merged(X):
+    ours = covary.PPCA(2).partial_fit(X)
+    for other, name in [(3, "int"), (covary.PCA(2).partial_fit(X), "PCA")]:
+        with pytest.raises(TypeError, match=f"merge takes in another PPCA, not {name}"):
+            ours.merge(other)
+
+
 def test_an_estimator_merged_with_itself_has_seen_its_rows_twice(X):
     twice = covary.PPCA(2).partial_fit(X)
     assert twice.merge(twice) is twice
@@ -289,7 +296,7 @@ def test_stopping_early_is_a_warning():
     "parameters, words",
     [
         ({"n_components": 9}, "n_components=9 must be between 1 and 8 for n_samples=400, n_features=8"),
-        ({"n_components": 1.5}, "between 0 and 1"),
+        ({"n_components": 1.5}, r"a fraction of the variance in \(0, 1\)"),
         ({"n_components": "many"}, "'mle'"),
         ({"solver": "magic"}, "unknown variant `magic`.*`eigen`"),
     ],

@@ -1,7 +1,5 @@
 //! Files of models and moments: read whole, told apart, and complained about by name.
 
-use std::fs;
-use std::io::{self, Read};
 use std::path::Path;
 
 use covary::evidence::Moments;
@@ -58,25 +56,5 @@ pub(crate) fn read_saved(path: &Path) -> Result<Saved> {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {
-    read_bytes(path).map_err(|source| {
-        let path = path.into();
-        let error = match source.kind() {
-            io::ErrorKind::IsADirectory => covary_io::Error::Directory { path },
-            _ => covary_io::Error::Open { path, source },
-        };
-        error.into()
-    })
-}
-
-/// Looks at the beginning first: a large file of another kind is not worth reading.
-fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
-    /// Length of the header, eight bytes, and the brace that opens it.
-    const BEGINNING: usize = 9;
-    let mut file = fs::File::open(path)?;
-    let mut bytes = Vec::new();
-    file.by_ref().take(BEGINNING as u64).read_to_end(&mut bytes)?;
-    if bytes.get(BEGINNING - 1) == Some(&b'{') {
-        file.read_to_end(&mut bytes)?;
-    }
-    Ok(bytes)
+    Ok(covary_io::read_saved(path)?)
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::algorithm::Components;
+use crate::algorithm::{Components, RedundantFeatures};
 use crate::control::{Control, Event};
 use crate::data::{RowSource, RowStream, ScaledRows};
 use crate::error::{Error, Result};
@@ -178,12 +178,12 @@ impl Request {
                 Some(others) => select.run_with(&*others, control),
                 None => select.run_with(rows, control),
             };
-        let (family, choice) = self.settled(rows.n_features(), select, control)?;
+        let (family, number) = self.settled(rows.n_features(), select, control)?;
         let family = match start {
             Some(start) => family.with_start(start)?,
             None => family,
         };
-        family.with_run(self.run).fit_rows(rows, control).map(|fit| chosen(fit, choice))
+        family.with_run(self.run).fit_rows(rows, control).map(|fit| chosen(fit, number))
     }
 
     fn fit_moments(&self, moments: &Moments, control: &Control<'_>) -> Result<Fit<AnyModel>> {
@@ -195,8 +195,8 @@ impl Request {
 
     fn fit_unscaled_moments(&self, moments: &Moments, control: &Control<'_>) -> Result<Fit<AnyModel>> {
         let select = |select: &Select| select.run_moments_with(moments, control);
-        let (family, choice) = self.settled(moments.n_features(), select, control)?;
-        family.with_run(self.run).fit_moments(moments, control).map(|fit| chosen(fit, choice))
+        let (family, number) = self.settled(moments.n_features(), select, control)?;
+        family.with_run(self.run).fit_moments(moments, control).map(|fit| chosen(fit, number))
     }
 
     fn fit_stream(&self, stream: &mut dyn RowStream, control: &Control<'_>) -> Result<Fit<AnyModel>> {
@@ -208,13 +208,13 @@ impl Request {
         Ok(Fit { model, report })
     }
 
-    /// The family with a number of components, and why that number where it was chosen.
+    /// The family with a number of components, and what chose it where it was chosen.
     fn settled(
         &self,
         features: usize,
         select: impl FnOnce(&Select) -> Result<Selection>,
         control: &Control<'_>,
-    ) -> Result<(Arc<dyn Family>, Option<String>)> {
+    ) -> Result<(Arc<dyn Family>, Option<ChosenNumber>)> {
         let chooser = match self.family.components() {
             Components::Auto => self.family.chooser(),
             _ => return Ok((Arc::clone(&self.family), None)),
@@ -229,7 +229,8 @@ impl Request {
             Chooser::ParallelAnalysis => by_parallel_analysis(&selection, features)?,
             _ => (selection.recommended, format!("chosen by {}", selection.reason)),
         };
-        Ok((self.family.with_components(Components::Count(count)), Some(reason)))
+        let chosen = ChosenNumber { reason, redundant: selection.redundant };
+        Ok((self.family.with_components(Components::Count(count)), Some(chosen)))
     }
 }
 
@@ -248,8 +249,15 @@ fn by_parallel_analysis(selection: &Selection, features: usize) -> Result<(usize
     Ok((factors, reason))
 }
 
-/// The fit with the reason for its number of components, unless it has one of its own.
-fn chosen(fit: Fit<AnyModel>, choice: Option<String>) -> Fit<AnyModel> {
-    let choice = choice.or(fit.report.choice);
-    Fit { model: fit.model, report: Report { choice, ..fit.report } }
+/// Why there are so many components, and which features had no say in that.
+struct ChosenNumber {
+    reason: String,
+    redundant: Option<RedundantFeatures>,
+}
+
+/// The fit with what chose its number of components, unless the fit itself did.
+fn chosen(fit: Fit<AnyModel>, number: Option<ChosenNumber>) -> Fit<AnyModel> {
+    let Some(ChosenNumber { reason, redundant }) = number else { return fit };
+    let redundant = redundant.or(fit.report.redundant);
+    Fit { model: fit.model, report: Report { choice: Some(reason), redundant, ..fit.report } }
 }

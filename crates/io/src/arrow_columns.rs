@@ -35,8 +35,9 @@ struct Pandas {
     index_columns: Vec<serde_json::Value>,
 }
 
-/// The columns that were the index of a frame of pandas. A note that makes no sense is no reason to give up.
-fn pandas_index(schema: &arrow_schema::Schema) -> Vec<String> {
+/// The columns of a table that were the index of a frame of pandas, as it notes in the schema. A note that
+/// makes no sense is no reason to give up.
+pub fn pandas_index(schema: &arrow_schema::Schema) -> Vec<String> {
     let note = schema.metadata().get("pandas").and_then(|text| serde_json::from_str(text).ok());
     let Pandas { index_columns } = note.unwrap_or_default();
     index_columns.iter().filter_map(|column| column.as_str().map(str::to_owned)).collect()

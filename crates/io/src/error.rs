@@ -241,6 +241,12 @@ pub enum Error {
         /// The format that its ending tells.
         format: &'static str,
     },
+    /// A pipe or a device where a model or moments are expected.
+    #[error("{} is a pipe or a device; models and moments are read from regular files", name(path))]
+    NotAFile {
+        /// The pipe or device.
+        path: PathBuf,
+    },
     /// Two columns of one name.
     #[error(
         "{} has two columns named '{column}' (positions {first} and {second}); rename one of them",
@@ -527,6 +533,7 @@ impl Error {
             | Self::Directory { .. }
             | Self::Damaged { .. }
             | Self::NotRegular { .. }
+            | Self::NotAFile { .. }
             | Self::Changed { .. } => ErrorClass::File,
             Self::UnknownEnding { .. }
             | Self::UnknownColumn { .. }

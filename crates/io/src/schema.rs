@@ -330,7 +330,7 @@ impl Plan {
             features.iter().zip(found).filter(|(_, i)| i.is_none()).map(|(f, _)| f.as_str()).collect();
         if !missing.is_empty() {
             let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
-            return Err(select::missing(path, &names, &missing));
+            return Err(select::missing(path, &names, features, &missing));
         }
         let found: Vec<usize> = found.iter().copied().flatten().collect();
         match found.iter().find(|&&i| !self.is_free(i)) {

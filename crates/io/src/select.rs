@@ -100,9 +100,12 @@ fn unknown(path: &Path, names: &[&str], wanted: &str) -> Error {
     Error::UnknownColumn { path: path.into(), column: wanted.into(), nearest, known: list(names) }
 }
 
-/// The error that a file lacks features of a model.
-pub(crate) fn missing(path: &Path, names: &[&str], missing: &[&str]) -> Error {
-    let nearest = missing.iter().find_map(|wanted| nearest(names, wanted));
+/// The error that a file lacks features of a model. A column that is a feature itself is not meant for
+/// another.
+pub(crate) fn missing(path: &Path, names: &[&str], features: &[String], missing: &[&str]) -> Error {
+    let free = |name: &&&str| !features.iter().any(|feature| feature == **name);
+    let others: Vec<&str> = names.iter().filter(free).copied().collect();
+    let nearest = missing.iter().find_map(|wanted| nearest(&others, wanted));
     Error::MissingFeatures { path: path.into(), missing: list(missing), nearest, known: list(names) }
 }
 

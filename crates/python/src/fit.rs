@@ -5,7 +5,6 @@ use std::sync::Arc;
 use covary::data::{RowSource, RowStream, counted_rows};
 use covary::estimator::Online;
 use covary::evidence::{Latent, Moments, gather_stream};
-use covary::linalg::Mat;
 use covary::persist::{Portable, SavedModel};
 use covary::{Control, Request as Wanted, Run};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
@@ -14,8 +13,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::door::{now, run};
+use crate::given;
 use crate::input::{Held, Rows};
-use crate::model::{Model, to_mat};
+use crate::model::Model;
 use crate::request::Request;
 use crate::rotation::judged;
 
@@ -91,8 +91,8 @@ impl Batches {
         n_rows: usize,
         mean: Option<PyReadonlyArray1<'_, f64>>,
     ) -> PyResult<Self> {
-        let mean = mean.map(|mean| mean.as_array().to_vec());
-        let covariance: Mat<f64> = to_mat(&covariance);
+        let mean = mean.map(|mean| given::vector(py, &mean)).transpose()?;
+        let covariance = given::matrix(py, &covariance)?;
         now(py, || Self::of(Moments::from_covariance(covariance.as_ref(), mean.as_deref(), n_rows)?))
     }
 

@@ -9,13 +9,16 @@ use arrow_pyarrow::PyArrowType;
 use covary::data::{Block, Cells, Observed, Real, RowSource, Sparse, Table, counted_rows};
 use covary::linalg::MatRef;
 use covary_io::arrow_schema::{DataType, Schema};
-use covary_io::{Budget, Grid, Loaded, ReadOptions, Reader, Selection, Stream, open, open_arrow};
+use covary_io::{
+    Budget, Grid, Loaded, ReadOptions, Reader, Selection, Stream, open, open_arrow, pandas_index,
+};
 use numpy::{Element, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::door::{Manner, now, run};
 use crate::errors::io_exception;
+use crate::given::{to_vec, vector};
 use crate::threads::Threads;
 
 /// What a fit or a question reads; owned, so that work which nobody waits for any more still has it.
@@ -108,6 +111,7 @@ impl Rows {
             return Err(PyTypeError::new_err("a two-dimensional array of float64 or float32 is needed"));
         };
         let single_precision = matches!(cells, Cells::F32(_));
+        let weights = copied(py, weights)?;
         let table = now(py, || {
             let table = with(Table::new(cells), weights, Table::with_weights)?;
             with_names(table, names.clone(), Table::with_names)
@@ -127,9 +131,9 @@ impl Rows {
         weights: Weights<'_>,
         names: Option<Vec<String>>,
     ) -> PyResult<Self> {
-        let starts = offsets(&starts)?;
+        let (starts, weights) = (offsets(py, &starts)?, copied(py, weights)?);
         let rows = now(py, || {
-            let rows = Sparse::new(starts, vec(&columns), vec(&values), n_features)?;
+            let rows = Sparse::new(starts, to_vec(&columns)?, to_vec(&values)?, n_features)?;
             let rows = with(rows, weights, Sparse::with_weights)?;
             with_names(rows, names.clone(), Sparse::with_names)
         })?;
@@ -148,16 +152,17 @@ impl Rows {
         weights: Weights<'_>,
         names: Option<Vec<String>>,
     ) -> PyResult<Self> {
-        let starts = offsets(&starts)?;
+        let (starts, weights) = (offsets(py, &starts)?, copied(py, weights)?);
         let rows = now(py, || {
-            let rows = Observed::from_rows(starts, vec(&columns), vec(&values), n_features)?;
+            let rows = Observed::from_rows(starts, to_vec(&columns)?, to_vec(&values)?, n_features)?;
             let rows = with(rows, weights, Observed::with_weights)?;
             with_names(rows, names.clone(), Observed::with_names)
         })?;
         Ok(Self::new(Held::Observed(rows), names, false))
     }
 
-    /// A table of anything that speaks Arrow's PyCapsule interface; every column is a feature.
+    /// A table of anything that speaks Arrow's PyCapsule interface; every column is a feature, but
+    /// the index of a frame of pandas.
     #[staticmethod]
     #[pyo3(signature = (table, weights=None))]
     fn arrow(py: Python<'_>, table: &Bound<'_, PyAny>, weights: Weights<'_>) -> PyResult<Self> {
@@ -166,11 +171,14 @@ impl Rows {
         let schema = reader.schema();
         let batches = reader.collect::<Result<Vec<_>, _>>();
         let batches = batches.map_err(|error| unreadable(&schema, &error.to_string()))?;
-        let names: Vec<String> = schema.fields().iter().map(|f| f.name().clone()).collect();
-        let single_precision = schema.fields().iter().all(|f| *f.data_type() == DataType::Float32);
+        // The index of a frame of pandas is no feature, as it is none in the frame itself.
+        let index = pandas_index(&schema);
+        let fields = schema.fields().iter().filter(|field| !index.contains(field.name()));
+        let names: Vec<String> = fields.clone().map(|field| field.name().clone()).collect();
+        let single_precision = fields.clone().all(|field| *field.data_type() == DataType::Float32);
         let columns = Some(Selection::names(names.clone()));
         let options = ReadOptions { columns, ..ReadOptions::default() };
-        let weights = weights.as_ref().map(vec);
+        let weights = copied(py, weights)?;
         let table = run(py, &Manner::default(), move |_| {
             let reader = open_arrow("X", &schema, batches, &options)?;
             match reader.load(usize::MAX)? {
@@ -249,39 +257,22 @@ fn view<T: Element + Real>(array: &Bound<'_, PyArray2<T>>) -> PyResult<MatRef<'s
     Ok(unsafe { MatRef::from_raw_parts(data, shape[0], shape[1], strides[0] / size, strides[1] / size) })
 }
 
-fn vec<T: Element + Copy>(array: &PyReadonlyArray1<'_, T>) -> Vec<T> {
-    array.as_array().iter().copied().collect()
+fn copied(py: Python<'_>, weights: Weights<'_>) -> PyResult<Option<Vec<f64>>> {
+    weights.map(|weights| vector(py, &weights)).transpose()
 }
 
-fn offsets(starts: &PyReadonlyArray1<'_, i64>) -> PyResult<Vec<usize>> {
-    let offsets: Result<_, _> = starts.as_array().iter().map(|s| usize::try_from(*s)).collect();
+fn offsets(py: Python<'_>, starts: &PyReadonlyArray1<'_, i64>) -> PyResult<Vec<usize>> {
+    let offsets: Result<_, _> = vector(py, starts)?.into_iter().map(usize::try_from).collect();
     offsets.map_err(|_| PyValueError::new_err("a sparse matrix with negative offsets"))
-}
-
-/// Anything that is a vector of weights.
-trait IntoWeights {
-    fn into_weights(self) -> Vec<f64>;
-}
-
-impl IntoWeights for PyReadonlyArray1<'_, f64> {
-    fn into_weights(self) -> Vec<f64> {
-        vec(&self)
-    }
-}
-
-impl IntoWeights for Vec<f64> {
-    fn into_weights(self) -> Vec<f64> {
-        self
-    }
 }
 
 fn with<R>(
     rows: R,
-    weights: Option<impl IntoWeights>,
+    weights: Option<Vec<f64>>,
     attach: impl FnOnce(R, Vec<f64>) -> covary::Result<R>,
 ) -> covary::Result<R> {
     match weights {
-        Some(weights) => attach(rows, weights.into_weights()),
+        Some(weights) => attach(rows, weights),
         None => Ok(rows),
     }
 }

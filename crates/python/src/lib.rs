@@ -8,6 +8,7 @@ mod description;
 mod door;
 mod errors;
 mod fit;
+mod given;
 mod input;
 mod kinds;
 mod model;

@@ -1,13 +1,11 @@
 //! A fitted model: its numbers as arrays, and the questions that can be asked of it.
 
-use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use covary::Control;
 use covary::data::{RowSource, Watched, map_chunks};
 use covary::estimator::{Report, turned_with};
-use covary::linalg::Mat;
 use covary::memory;
 use covary::model::{
     AnyModel, LatentCovariance, LinearGaussian, Model as Fitted, Noise, PrincipalComponents, Reconstruction,
@@ -23,6 +21,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::description::description;
 use crate::door::{Manner, now, run};
+use crate::given;
 use crate::input::{Held, Rows, write};
 use crate::kinds;
 use crate::output::{Answer, double, matrix, to_python, vector};
@@ -113,6 +112,9 @@ fn with_turn(
     Ok(SavedModel { report: Report { rotation, ..saved.report.clone() }, ..given })
 }
 
+/// Rows whose covariances are written between two looks at whether somebody still wants them.
+const ROWS_AT_ONCE: usize = 1024;
+
 /// Posterior covariances as they are handed over: (q, q), or (n, q, q) when rows have missing values.
 pub(crate) struct Covariances {
     cells: Vec<f64>,
@@ -120,16 +122,20 @@ pub(crate) struct Covariances {
 }
 
 impl Covariances {
-    /// One for all rows, or written out for each.
-    pub(crate) fn of(covariance: LatentCovariance) -> covary::Result<Self> {
+    /// One for all rows, or written out for each as long as the rows are wanted.
+    pub(crate) fn of(covariance: LatentCovariance, rows: &dyn RowSource) -> covary::Result<Self> {
         match covariance {
             LatentCovariance::Shared(c) => {
                 Ok(Self { cells: double(&c)?.into_cells(), shape: vec![c.nrows(), c.ncols()] })
             }
             LatentCovariance::PerPattern { cells, pattern, latent: q } => {
                 memory::check("the array of a covariance for each row", &[pattern.len(), q, q])?;
-                let each = pattern.iter().flat_map(|k| &cells[k * q * q..(k + 1) * q * q]);
-                Ok(Self { cells: each.copied().collect(), shape: vec![pattern.len(), q, q] })
+                let mut all = Vec::with_capacity(pattern.len() * q * q);
+                for some in pattern.chunks(ROWS_AT_ONCE) {
+                    rows.check()?;
+                    some.iter().for_each(|k| all.extend_from_slice(&cells[k * q * q..(k + 1) * q * q]));
+                }
+                Ok(Self { cells: all, shape: vec![pattern.len(), q, q] })
             }
         }
     }
@@ -160,9 +166,9 @@ impl Model {
     ) -> PyResult<Self> {
         let noise = match noise_variance {
             GivenNoise::Isotropic(value) => Noise::Isotropic(value),
-            GivenNoise::Diagonal(values) => Noise::Diagonal(values.as_array().to_vec()),
+            GivenNoise::Diagonal(values) => Noise::Diagonal(given::vector(py, &values)?),
         };
-        let (mean, loadings) = (mean.as_array().to_vec(), to_mat(&loadings));
+        let (mean, loadings) = (given::vector(py, &mean)?, given::matrix(py, &loadings)?);
         Self::new(py, now(py, || SavedModel::given(LinearGaussian::new(mean, loadings, noise)?, names))?)
     }
 
@@ -312,8 +318,7 @@ impl Model {
     /// Reads a model file.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        let bytes = fs::read(&path).map_err(|source| covary_io::Error::Open { path, source });
-        let bytes = bytes.map_err(|error| crate::errors::io_exception(py, error))?;
+        let bytes = covary_io::read_saved(&path).map_err(|error| crate::errors::io_exception(py, error))?;
         Self::from_bytes(py, &bytes)
     }
 
@@ -475,7 +480,7 @@ impl Model {
                 Some(m) => m.posterior(rows)?,
                 None => m.with_loadings()?.factors().posterior(rows)?,
             };
-            Ok((double(&posterior.mean)?, Covariances::of(posterior.covariance)?))
+            Ok((double(&posterior.mean)?, Covariances::of(posterior.covariance, rows)?))
         })?;
         Ok((mean.into_numpy(py)?, covariance.into_numpy(py)?))
     }
@@ -490,7 +495,7 @@ impl Model {
         single_precision: bool,
         threads: Option<Threads>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (inner, latent) = (self.whitened(whiten), to_mat(&latent));
+        let (inner, latent) = (self.whitened(whiten), given::matrix(py, &latent)?);
         let manner = Manner { threads, progress: None };
         let decode =
             move |_: &Control<'_>| Answer::new(&inner.decoder()?.decode(latent.as_ref())?, single_precision);
@@ -626,7 +631,10 @@ impl Model {
                 None => map_chunks(rows, |chunk| Ok(chunk.nrows()))?.iter().sum(),
             };
             memory::check("the array of draws", &[n_draws, n, rows.n_features()])?;
-            let cells = draws.into_iter().map(|draw| Ok(double(&draw)?.into_cells()));
+            let cells = draws.into_iter().map(|draw| {
+                rows.check()?;
+                Ok(double(&draw)?.into_cells())
+            });
             Ok((cells.collect::<covary::Result<Vec<_>>>()?.concat(), n))
         })?;
         PyArray1::from_vec(py, cells).reshape([n_draws, n, self.n_features()])
@@ -677,8 +685,8 @@ impl Model {
         py: Python<'py>,
         row: PyReadonlyArray1<'_, f64>,
     ) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>)> {
-        let (inner, row) = (Arc::clone(&self.inner), row.as_array().to_vec());
-        let found = run(py, &Manner::default(), move |_| inner.imputer()?.conditional(&row))?;
+        let (inner, row) = (Arc::clone(&self.inner), given::vector(py, &row)?);
+        let found = run(py, &Manner::default(), move |control| inner.imputer()?.conditional(&row, control))?;
         let features = found.features.iter().map(|j| j.cast_signed() as i64).collect();
         Ok((
             PyArray1::from_vec(py, features),
@@ -704,7 +712,8 @@ impl Model {
     /// C⁻¹ (p, p).
     fn precision<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let inner = Arc::clone(&self.inner);
-        run(py, &Manner::default(), move |_| double(&inner.density()?.precision()?))?.into_numpy(py)
+        let precision = move |control: &Control<'_>| double(&inner.density()?.precision(control)?);
+        run(py, &Manner::default(), precision)?.into_numpy(py)
     }
 
     /// Rows drawn from the model (n, p).
@@ -731,9 +740,4 @@ impl Model {
     fn __hash__(&self) -> PyResult<isize> {
         Err(PyTypeError::new_err("unhashable type: 'Model'"))
     }
-}
-
-pub(crate) fn to_mat(array: &PyReadonlyArray2<'_, f64>) -> Mat<f64> {
-    let view = array.as_array();
-    Mat::from_fn(view.nrows(), view.ncols(), |i, j| view[(i, j)])
 }

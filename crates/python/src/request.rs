@@ -3,7 +3,7 @@
 use covary::{Components, Request as Wanted, Run, Scale};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyInt};
 
 use crate::door::{Manner, now};
 use crate::kinds;
@@ -26,8 +26,10 @@ impl FromPyObject<'_, '_> for NumberOfComponents {
 
     fn extract(given: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
         let word = given.extract::<&str>().ok();
-        let number =
-            || given.extract().map(Components::Count).or_else(|_| given.extract().map(Components::Fraction));
+        let number = || match given.is_instance_of::<PyInt>() {
+            true => given.extract().map(Components::Count),
+            false => given.extract().map(Components::Count).or_else(|_| share(given)),
+        };
         let known = match word {
             Some("all") => Some(Components::All),
             Some("mle") => Some(Components::Evidence),
@@ -36,11 +38,25 @@ impl FromPyObject<'_, '_> for NumberOfComponents {
             None => number().ok(),
         };
         known.map(Self).ok_or_else(|| {
-            let given = given.repr().map_or("?".into(), |text| text.to_string());
-            PyValueError::new_err(format!(
-                "n_components={given} must be a number, a fraction of the variance in (0, 1), 'mle' or None"
-            ))
+            let text = given.repr().map_or("?".into(), |text| text.to_string());
+            let large = given.is_instance_of::<PyInt>() && given.gt(0).unwrap_or(false);
+            PyValueError::new_err(match large {
+                true => format!("n_components={text} is more than any rows and features allow"),
+                false => format!(
+                    "n_components={text} must be a whole number such as 2, a fraction of the variance in (0, 1), \
+                     'mle' or None"
+                ),
+            })
         })
+    }
+}
+
+/// A share of the variance, not a number of components that is written as a fraction.
+fn share(given: Borrowed<'_, '_, PyAny>) -> PyResult<Components> {
+    let share: f64 = given.extract()?;
+    match share < 1.0 {
+        true => Ok(Components::Fraction(share)),
+        false => Err(PyValueError::new_err("a share of the variance is below 1")),
     }
 }
 

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::door::{Manner, now, run};
-use crate::model::to_mat;
+use crate::given;
 use crate::output::{matrix, to_python, vector};
 
 /// A rotation to be made.
@@ -43,7 +43,7 @@ impl Rotation {
         tolerance: Option<f64>,
         max_iterations: Option<usize>,
     ) -> PyResult<Self> {
-        let target = target.as_ref().map(to_mat);
+        let target = target.map(|target| given::matrix(py, &target)).transpose()?;
         let method = method_of(py, method, parameter, target, oblique)?;
         let usual = Rotate::new(method);
         let rotate = kaiser.map_or(usual.clone(), |kaiser| usual.kaiser(kaiser));
@@ -73,7 +73,7 @@ impl Rotation {
 
     /// Loadings (p, q) turned.
     fn run<'py>(&self, py: Python<'py>, loadings: PyReadonlyArray2<'_, f64>) -> PyResult<Bound<'py, PyDict>> {
-        let (rotate, loadings) = (self.rotate.clone(), to_mat(&loadings));
+        let (rotate, loadings) = (self.rotate.clone(), given::matrix(py, &loadings)?);
         let found = run(py, &Manner::default(), move |control| rotate.run_with(loadings.as_ref(), control))?;
         let dict = PyDict::new(py);
         dict.set_item("pattern", matrix(py, found.pattern.as_ref())?)?;
@@ -140,7 +140,7 @@ pub(crate) fn adequacy<'py>(
     n_rows: Option<f64>,
     names: Option<Vec<String>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    judged(py, to_mat(&covariance), n_rows, names)
+    judged(py, given::matrix(py, &covariance)?, n_rows, names)
 }
 
 pub(crate) fn judged(

@@ -106,6 +106,12 @@ fn a_pipe_where_a_file_is_needed() {
     let place = Place::new();
     let output = place.shell("mkfifo p.npy; covary fit p.npy");
     check_failure(&["fit"], &output, 5, &["'p.npy'", "not a regular file"]);
+    // Nobody writes into them, so that reading would wait for ever.
+    for line in ["inspect p.covary", "score p.covary -", "fit p.moments -q 1", "merge p.moments -o m.moments"]
+    {
+        let output = place.shell(&format!("mkfifo p.covary p.moments; covary {line} < /dev/null"));
+        check_failure(&[line], &output, 5, &["'p.", "a pipe or a device"]);
+    }
 }
 
 #[test]

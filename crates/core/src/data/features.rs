@@ -42,6 +42,10 @@ impl RowSource for FeatureSubset<'_> {
         }
     }
 
+    fn check(&self) -> Result<()> {
+        self.source.check()
+    }
+
     fn n_rows(&self) -> Option<usize> {
         self.source.n_rows()
     }

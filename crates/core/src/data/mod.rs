@@ -1,6 +1,7 @@
 //! Rows: arrays, files and partitions as chunks of cells, with missing values and weights.
 
 mod chunk;
+mod counted;
 mod features;
 mod observed;
 mod rows;
@@ -12,6 +13,7 @@ mod watched;
 
 pub(crate) use chunk::with_view;
 pub use chunk::{Block, Cells, Chunk, Order, Real};
+pub(crate) use counted::CountedRows;
 pub(crate) use features::FeatureSubset;
 pub use observed::{Observed, ObservedRows};
 pub use rows::Rows;

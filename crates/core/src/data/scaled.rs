@@ -47,6 +47,10 @@ impl RowSource for ScaledRows<'_> {
         }
     }
 
+    fn check(&self) -> Result<()> {
+        self.source.check()
+    }
+
     fn n_rows(&self) -> Option<usize> {
         self.source.n_rows()
     }

@@ -42,6 +42,14 @@ pub trait RowSource: Sync {
         false
     }
 
+    /// Whether the rows are still wanted: long work on one chunk asks in between.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`](crate::Error::Interrupted) once a caller has asked to stop.
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// The whole, when it lies in memory: whole-matrix solvers ask for it.
     fn as_table(&self) -> Option<&Table<'_>> {
         None

@@ -32,6 +32,10 @@ impl RowSource for Watched<'_> {
         self.source.chunk(index)
     }
 
+    fn check(&self) -> Result<()> {
+        self.control.check()
+    }
+
     fn n_rows(&self) -> Option<usize> {
         self.source.n_rows()
     }

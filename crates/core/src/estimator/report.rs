@@ -265,6 +265,13 @@ impl Report {
         })
     }
 
+    /// The same fit of rows with another total weight.
+    pub(super) fn with_weight(self, weight: f64) -> Self {
+        let log_likelihood = self.log_likelihood.map(|value| value * (weight / self.weight));
+        let spectrum = self.spectrum.map(|spectrum| spectrum.with_weight(weight));
+        Self { weight, log_likelihood, spectrum, ..self }
+    }
+
     /// What factor analysis adds; `None` for other models.
     pub fn factor(&self) -> Option<&FactorReport> {
         match &self.details {

@@ -155,6 +155,14 @@ impl Moments {
         Self { center, scatter, ..*self }
     }
 
+    /// With every weight multiplied by a factor above 0.
+    pub(crate) fn times(&self, factor: f64) -> Self {
+        let Center { rows, weight, mean, rest } = self.center.clone();
+        let center = Center { rows, weight: weight * factor, mean, rest };
+        let (p, entry) = (self.n_features(), |i: usize, j: usize| factor * self.scatter[(i, j)]);
+        Self { center, scatter: Mat::from_fn(p, p, entry), ..*self }
+    }
+
     /// As if there were rows more, of this total weight, with the same mean and these variances (p).
     pub(crate) fn with_more_rows(&self, weight: f64, variances: &[f64]) -> Self {
         let mut more = self.clone();

@@ -344,11 +344,11 @@ pub trait Density: Sync {
     /// When it does not fit in memory.
     fn covariance(&self) -> Result<Mat<f64>>;
 
-    /// Its inverse (p × p).
+    /// Its inverse (p × p), until a caller cancels.
     ///
     /// # Errors
-    /// When there is none, or it does not fit in memory.
-    fn precision(&self) -> Result<Mat<f64>>;
+    /// [`Error::Interrupted`], and when there is none, or it does not fit in memory.
+    fn precision(&self, control: &Control<'_>) -> Result<Mat<f64>>;
 
     /// The model of some of the features, in the given order.
     ///
@@ -377,11 +377,11 @@ pub trait Fill: Sync {
     /// As [`impute`](Self::impute).
     fn draw_missing(&self, rows: &dyn RowSource, draws: Range<usize>, seed: u64) -> Result<Vec<Mat<f64>>>;
 
-    /// Mean and covariance of the missing cells of one row.
+    /// Mean and covariance of the missing cells of one row, until a caller cancels.
     ///
     /// # Errors
-    /// When it has another number of features or an infinite cell.
-    fn conditional(&self, row: &[f64]) -> Result<Conditional>;
+    /// [`Error::Interrupted`], and when it has another number of features or an infinite cell.
+    fn conditional(&self, row: &[f64], control: &Control<'_>) -> Result<Conditional>;
 
     /// Mean and standard deviation of named cells (row, feature) of rows of which only some cells were seen.
     ///
@@ -489,8 +489,8 @@ impl<M: Gaussian> Density for M {
         self.gaussian().try_covariance()
     }
 
-    fn precision(&self) -> Result<Mat<f64>> {
-        self.gaussian().precision()
+    fn precision(&self, control: &Control<'_>) -> Result<Mat<f64>> {
+        self.gaussian().precision_with(control)
     }
 
     fn marginal(&self, features: &[usize]) -> Result<AnyModel> {
@@ -511,8 +511,8 @@ impl<M: Gaussian> Fill for M {
         self.gaussian().draw_missing(rows, draws, seed)
     }
 
-    fn conditional(&self, row: &[f64]) -> Result<Conditional> {
-        self.gaussian().conditional(row)
+    fn conditional(&self, row: &[f64], control: &Control<'_>) -> Result<Conditional> {
+        self.gaussian().conditional_with(row, control)
     }
 
     fn predict(&self, rows: &Observed<'_>, cells: &[(usize, usize)]) -> Result<Predicted> {

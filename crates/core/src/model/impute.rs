@@ -12,8 +12,9 @@ use super::LinearGaussian;
 use super::groups::Group;
 use super::inference::{Inference, LISTED_ROWS, ListedRow, Purpose};
 use super::posterior::{PatternRoots, posterior_of};
-use super::questions::{latent_of, room_for, stack};
+use super::questions::{in_columns, latent_of, room_for, stack};
 use super::sample::stretch;
+use crate::control::Control;
 use crate::data::{Chunk, Observed, Real, RowSource, Rows, map_chunks, with_view};
 use crate::error::{Error, Result};
 use crate::expectation::Student;
@@ -61,9 +62,17 @@ impl LinearGaussian {
     /// # Errors
     /// When the row has another number of features or an infinite cell, or the answer does not fit in memory.
     pub fn conditional(&self, row: &[f64]) -> Result<Conditional> {
+        self.conditional_with(row, &Control::new())
+    }
+
+    /// The same under the eyes of a caller.
+    ///
+    /// # Errors
+    /// As [`conditional`](Self::conditional), and [`Error::Interrupted`].
+    pub fn conditional_with(&self, row: &[f64], control: &Control<'_>) -> Result<Conditional> {
         let rows = Rows::from(MatRef::from_row_major_slice(row, 1, row.len()));
         let inference = Inference::new(self, Purpose::Posterior);
-        let posterior = posterior_of(&inference, &rows.source().chunk(0)?)?;
+        let posterior = posterior_of(&inference, &rows.source().chunk(0)?, &|| control.check())?;
         let features: Vec<usize> = (0..row.len()).filter(|j| row[*j].is_nan()).collect();
         memory::check("the covariance of the missing cells", &[2, features.len(), features.len()])?;
         let part = self.marginal(&features)?;
@@ -72,7 +81,9 @@ impl LinearGaussian {
             Some(roots) => product(w.as_ref(), MatRef::from_column_major_slice(roots.of(0, q), q, q)),
             None => Mat::zeros(0, q), // no cell is missing
         };
-        let mut covariance = product(along.as_ref(), along.transpose());
+        let mut covariance = in_columns(features.len(), control, |columns| {
+            Ok(product(along.as_ref(), along.as_ref().subrows(columns.start, columns.len()).transpose()))
+        })?;
         (0..features.len()).for_each(|j| covariance[(j, j)] += part.noise().of(j));
         let mean = part.decode(posterior.mean.as_ref())?.row(0).iter().copied().collect();
         Ok(Conditional { features, mean, covariance })
@@ -105,7 +116,7 @@ impl LinearGaussian {
         room_for("the table of filled rows", rows.source(), p.saturating_mul(2))?;
         let inference = Inference::new(self, Purpose::Posterior);
         let parts = map_chunks(rows.source(), |chunk| {
-            let posterior = posterior_of(&inference, chunk)?;
+            let posterior = posterior_of(&inference, chunk, &|| rows.source().check())?;
             let mut cells = dense(chunk);
             let std = self.deviations(&cells, posterior.roots.as_ref());
             self.fill_means(&mut cells, &posterior.mean);
@@ -147,18 +158,23 @@ impl LinearGaussian {
         room_for("the table of draws", rows.source(), draws.len().saturating_mul(p))?;
         let parts = map_chunks(rows.source(), |chunk| {
             memory::check("the table of draws", &[draws.len(), chunk.nrows(), p])?;
-            let mut all = vec![dense(chunk); draws.len()];
+            let first = dense(chunk);
+            let copy = |_| rows.source().check().map(|()| first.clone());
+            let mut all = draws.clone().map(copy).collect::<Result<Vec<_>>>()?;
             inference.for_each_group(chunk, |g| {
                 if g.is_complete() {
                     return Ok(());
                 }
                 let of = |row, d| generator(seed, chunk.first_row() + row, draws.start + d);
-                self.fill_draws(&mut all, &g, student, of)
+                self.fill_draws(&mut all, &g, student, &|| rows.source().check(), of)
             })?;
             Ok(all)
         })?;
-        let stacked = |d: usize| stack(self.n_features(), parts.iter().map(|all| all[d].as_ref()));
-        Ok((0..draws.len()).map(stacked).collect())
+        let stacked = |d: usize| {
+            rows.source().check()?;
+            Ok(stack(self.n_features(), parts.iter().map(|all| all[d].as_ref())))
+        };
+        (0..draws.len()).map(stacked).collect()
     }
 
     /// Mean and standard deviation of named cells (row, feature), in the order given, each given the cells
@@ -270,12 +286,14 @@ impl LinearGaussian {
         all: &mut [Mat<f64>],
         group: &Group<'_>,
         student: Student,
+        check: &dyn Fn() -> Result<()>,
         generator: impl Fn(usize, usize) -> ChaCha8Rng,
     ) -> Result<()> {
         let Some(first) = all.first() else { return Ok(()) };
         let missing: Vec<Vec<usize>> = group.rows().iter().map(|row| missing_features(first, *row)).collect();
         let given = given_cells(group, student)?;
         for (draw, cells) in all.iter_mut().enumerate() {
+            check()?;
             let mut generators: Vec<ChaCha8Rng> =
                 group.rows().iter().map(|row| generator(*row, draw)).collect();
             let mut normals = Mat::zeros(self.n_latent(), generators.len());

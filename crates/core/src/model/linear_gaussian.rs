@@ -78,8 +78,8 @@ impl LinearGaussian {
     /// A model of given numbers: mean (p), loadings (p × q) and noise.
     ///
     /// # Errors
-    /// When shapes disagree, a number is not finite, an isotropic noise is negative or a diagonal one not
-    /// positive.
+    /// When shapes disagree, a number or the sum of all variances is not finite, an isotropic noise is
+    /// negative or a diagonal one not positive.
     pub fn new(mean: Vec<f64>, loadings: Mat<f64>, noise: Noise) -> Result<Self> {
         let p = mean.len();
         if loadings.nrows() != p {
@@ -91,6 +91,10 @@ impl LinearGaussian {
             return Err(parameter("the mean or the loadings", &"not finite", "finite numbers"));
         }
         check_noise(&noise, p)?;
+        let variance = loadings.squared_norm_l2() + noise.mean() * p as f64;
+        if !variance.is_finite() {
+            return Err(parameter("the variance of all features", &variance, "finite: scale the features"));
+        }
         Ok(Self { mean, loadings, noise })
     }
 

@@ -78,7 +78,7 @@ impl LinearGaussian {
         room_for("the table of coordinates", rows.source(), q)?;
         let (inference, kept) = (Inference::new(self, Purpose::Posterior), AtomicUsize::new(0));
         let parts = map_chunks(rows.source(), |chunk| {
-            let part = posterior_of(&inference, chunk)?;
+            let part = posterior_of(&inference, chunk, &|| rows.source().check())?;
             let found = part.roots.as_ref().map_or(0, |roots| roots.places.len());
             let patterns = kept.fetch_add(found, Ordering::Relaxed) + found;
             memory::check("the table of posterior covariances", &[patterns, q, q])?;
@@ -91,7 +91,10 @@ impl LinearGaussian {
             return Ok(Posterior { mean, covariance });
         }
         let (mut all, full) = (PatternRoots::default(), complete.posterior_root()?);
-        parts.into_iter().for_each(|part| all.append(part, full.col_as_slice(0), q));
+        for part in parts {
+            rows.source().check()?;
+            all.append(part, full.col_as_slice(0), q);
+        }
         let PatternRoots { cells, pattern, .. } = all;
         let roots = LatentCovariance::PerPattern { cells, pattern, latent: q };
         Ok(Posterior { mean, covariance: roots.map(|root| product(root, root.transpose())) })
@@ -150,11 +153,17 @@ impl PatternRoots {
     }
 }
 
-pub(super) fn posterior_of(inference: &Inference<'_>, chunk: &Chunk<'_>) -> Result<ChunkPosterior> {
+/// `check` ends it between groups of rows.
+pub(super) fn posterior_of(
+    inference: &Inference<'_>,
+    chunk: &Chunk<'_>,
+    check: &dyn Fn() -> Result<()>,
+) -> Result<ChunkPosterior> {
     let mut mean = Mat::zeros(chunk.nrows(), inference.n_latent());
     let mut complete: Vec<usize> = Vec::new();
     let mut found = PatternRoots { pattern: vec![0; chunk.nrows()], ..PatternRoots::default() };
     inference.for_each_group(chunk, |g| {
+        check()?;
         scatter_rows(&mut mean, g.rows(), g.latent().as_ref());
         if g.is_complete() {
             complete.extend(g.rows());

@@ -1,11 +1,15 @@
 //! What can be asked of a linear-Gaussian model about rows, complete or with missing values.
 
+use std::ops::Range;
+
+use rayon::prelude::*;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use super::LinearGaussian;
 use super::factored::FactoredModel;
 use super::groups::Group;
 use super::inference::{Inference, Purpose};
+use crate::control::Control;
 use crate::data::{Chunk, RowSource, Rows, map_chunks};
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef, product};
@@ -154,26 +158,39 @@ impl LinearGaussian {
     /// # Errors
     /// When C is singular or does not fit in memory.
     pub fn precision(&self) -> Result<Mat<f64>> {
+        self.precision_with(&Control::new())
+    }
+
+    /// The same under the eyes of a caller.
+    ///
+    /// # Errors
+    /// As [`precision`](Self::precision), and [`Error::Interrupted`].
+    pub fn precision_with(&self, control: &Control<'_>) -> Result<Mat<f64>> {
         let p = self.n_features();
-        memory::check("the precision matrix of all features", &[3, p, p])?;
+        memory::check("the precision matrix of all features", &[2, p, p])?;
         let model = FactoredModel::new(self)?;
         model.log_det()?;
         // Columns of C⁻¹ are what each unit deviation is worth: (e − A z) / s for noise, (W⁺)ᵀz without.
         let root = |j: usize| model.root()[j];
-        let unit = Mat::from_fn(p, p, |i, j| if i == j { 1.0 / root(i) } else { 0.0 });
-        let z = model.latent(model.factor(), unit.as_ref());
-        let s = model.factor().noise();
-        let mut c = if s > 0.0 {
-            model.residual(unit.as_ref(), z.as_ref())
-        } else {
-            product(z.transpose(), z.as_ref())
+        let units = |of: Range<usize>| {
+            Mat::from_fn(of.len(), p, |k, j| if j == of.start + k { 1.0 / root(j) } else { 0.0 })
         };
-        for j in 0..p {
-            for i in 0..p {
-                c[(i, j)] /= if s > 0.0 { s * root(i) } else { 1.0 };
-            }
+        let s = model.factor().noise();
+        if s == 0.0 {
+            let z = model.latent(model.factor(), units(0..p).as_ref());
+            return in_columns(p, control, |of| {
+                Ok(product(z.transpose(), z.as_ref().subcols(of.start, of.len())))
+            });
         }
-        Ok(c)
+        in_columns(p, control, |of| {
+            let unit = units(of);
+            let z = model.latent(model.factor(), unit.as_ref());
+            let mut c = model.residual(unit.as_ref(), z.as_ref());
+            for column in c.col_iter_mut() {
+                column.iter_mut().enumerate().for_each(|(i, x)| *x /= s * root(i));
+            }
+            Ok(c)
+        })
     }
 
     /// One number per row.
@@ -234,6 +251,28 @@ pub(super) fn scatter_rows(out: &mut Mat<f64>, rows: &[usize], columns: MatRef<'
             out[(*row, j)] = columns[(j, i)];
         }
     }
+}
+
+/// Columns that are made at once.
+const COLUMNS: usize = 128;
+
+/// A matrix (p × p) of which some columns are made at a time, on all threads, until a caller cancels.
+pub(super) fn in_columns(
+    p: usize,
+    control: &Control<'_>,
+    make: impl Fn(Range<usize>) -> Result<Mat<f64>> + Sync,
+) -> Result<Mat<f64>> {
+    let starts: Vec<usize> = (0..p).step_by(COLUMNS).collect();
+    let made = starts.par_iter().map(|start| {
+        control.check()?;
+        make(*start..p.min(start + COLUMNS))
+    });
+    let parts = made.collect::<Result<Vec<_>>>()?;
+    let mut out = Mat::zeros(p, p);
+    for (start, part) in starts.into_iter().zip(parts) {
+        out.as_mut().subcols_mut(start, part.ncols()).copy_from(part);
+    }
+    Ok(out)
 }
 
 /// Checks that there is room for a table of so many numbers for each row: those of the chunks, and the whole.

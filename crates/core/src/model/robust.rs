@@ -295,9 +295,9 @@ impl Density for LinearStudent {
         Ok(c)
     }
 
-    fn precision(&self) -> Result<Mat<f64>> {
+    fn precision(&self, control: &Control<'_>) -> Result<Mat<f64>> {
         let factor = self.inflation()?;
-        let mut c = self.scale.precision()?;
+        let mut c = self.scale.precision_with(control)?;
         c.col_iter_mut().for_each(|column| column.iter_mut().for_each(|x| *x /= factor));
         Ok(c)
     }
@@ -329,8 +329,8 @@ impl Fill for LinearStudent {
         self.scale.draw_missing_student(rows, draws, seed, self.student)
     }
 
-    fn conditional(&self, row: &[f64]) -> Result<Conditional> {
-        let mut given = self.scale.conditional(row)?;
+    fn conditional(&self, row: &[f64], control: &Control<'_>) -> Result<Conditional> {
+        let mut given = self.scale.conditional_with(row, control)?;
         if self.is_normal() {
             return Ok(given);
         }

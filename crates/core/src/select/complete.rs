@@ -64,15 +64,20 @@ impl Complete {
     ) -> Result<Self> {
         let (rows, p) = (moments.rows(), moments.n_features());
         let values = Eigenvalues::new(whole_values(moments)?, counted_weight(rows, moments.weight()));
+        // Without components there is noise, so that only weights beyond all numbers make it infinite.
+        if !values.bic(0).is_finite() {
+            return Err(Error::Scale);
+        }
         // The last number that leaves noise.
         let possible = (values.rank().max(1) - 1).min(p - 1);
         let max = select.max.map_or(possible, |max| max.min(possible));
         let correlations = parallel::correlations(moments.covariance().as_ref());
+        control.check()?;
         let correlations = symmetric_eigenvalues(correlations.as_ref())?;
         Ok(Self {
             rows,
             redundant,
-            held_out: folds.map_or(Ok(FoldScores::default()), |folds| folds.held_out(max))?,
+            held_out: folds.map_or(Ok(FoldScores::default()), |folds| folds.held_out(max, control))?,
             noise: parallel::thresholds(
                 p,
                 counted_rows(rows, moments.weight()),

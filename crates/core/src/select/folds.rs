@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use super::fold_scores::FoldScores;
 use crate::algorithm::resolution::whole;
+use crate::control::Control;
 use crate::data::Chunk;
 use crate::error::Result;
 use crate::evidence::{Accumulator, Moments};
@@ -55,9 +56,12 @@ impl Folds {
 
     /// Mean log density of held-out rows for q = 0 ..= max, one list per fold; NaN where the others'
     /// covariance leaves no noise.
-    pub(super) fn held_out(&self, max: usize) -> Result<FoldScores> {
+    pub(super) fn held_out(&self, max: usize, control: &Control<'_>) -> Result<FoldScores> {
         let used: Vec<usize> = (0..self.parts.len()).filter(|k| self.parts[*k].weight() > 0.0).collect();
-        let scores = used.into_par_iter().map(|k| held_out(&self.without(k)?, &self.parts[k], max));
+        let scores = used.into_par_iter().map(|k| {
+            control.check()?;
+            held_out(&self.without(k)?, &self.parts[k], max)
+        });
         scores.collect::<Result<_>>().map(FoldScores)
     }
 }
@@ -119,7 +123,6 @@ fn about(moments: &Moments, others: &Moments) -> Mat<f64> {
 mod tests {
     use super::*;
     use crate::Ppca;
-    use crate::control::Control;
     use crate::data::{Block, Cells, Rows, Table};
     use crate::evidence::gather;
 
@@ -132,7 +135,7 @@ mod tests {
         let x = Mat::from_fn(n, p, cell);
         let table = Table::new(Cells::F64(Block::View(x.as_ref())));
         let folds = gather(&table, || Folds::empty(p, 4, 9), &Control::new()).unwrap();
-        let FoldScores(found) = folds.held_out(max).unwrap();
+        let FoldScores(found) = folds.held_out(max, &Control::new()).unwrap();
         assert_eq!(found.len(), 4);
         for (fold, found) in found.iter().enumerate() {
             let (test, train): (Vec<usize>, Vec<usize>) = (0..n).partition(|i| folds.fold_of(*i) == fold);

@@ -32,7 +32,8 @@ pub struct Line {
     pub cross_validated: Option<f64>,
     /// Its standard error over the folds.
     pub cross_validated_error: Option<f64>,
-    /// Q² of hidden cells: 1 − PRESS/Σ(x − mean)², mean over the folds.
+    /// Q² of hidden cells: 1 − PRESS/Σ(x − mean)², each cell in units of its feature's standard deviation,
+    /// mean over the folds.
     pub q2: Option<f64>,
     /// Its standard error over the folds.
     pub q2_error: Option<f64>,

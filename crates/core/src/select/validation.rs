@@ -48,21 +48,18 @@ impl<'a> CellValidation<'a> {
     pub fn score(&self, model: &dyn Fill) -> Result<CellScores> {
         match &self.0 {
             Storage::Dense(TrainingRows { source, split }) => {
-                let parts = map_chunks(*source, |chunk| score_rows(chunk, split, model))?;
+                let variances = split.margins().variance();
+                let parts = map_chunks(*source, |chunk| score_rows(chunk, split, &variances, model))?;
                 Ok(parts.iter().fold(CellScores::default(), CellScores::merged))
             }
             Storage::Observed { training, hidden, split } => {
                 let cells: Vec<(usize, usize)> = hidden.iter().map(|c| (c.row, c.feature)).collect();
-                let predicted = model.predict(training, &cells)?;
+                let (predicted, variances) = (model.predict(training, &cells)?, split.margins().variance());
                 let mut scores = CellScores::default();
                 for (k, cell) in hidden.iter().enumerate() {
                     let weight = training.weights().map_or(1.0, |w| w[cell.row]);
-                    scores.add(
-                        cell.value,
-                        (predicted.mean[k], predicted.std[k]),
-                        split.means()[cell.feature],
-                        weight,
-                    );
+                    let known = (split.means()[cell.feature], variances[cell.feature]);
+                    scores.add(cell.value, (predicted.mean[k], predicted.std[k]), known, weight);
                 }
                 Ok(scores)
             }
@@ -70,14 +67,20 @@ impl<'a> CellValidation<'a> {
     }
 }
 
-fn score_rows(chunk: &Chunk<'_>, split: &CellSplit, model: &dyn Fill) -> Result<CellScores> {
+fn score_rows(
+    chunk: &Chunk<'_>,
+    split: &CellSplit,
+    variances: &[f64],
+    model: &dyn Fill,
+) -> Result<CellScores> {
     let (training, hidden) = split.part(chunk)?;
     let predicted = model.impute_with_std(&training)?;
     let mut scores = CellScores::default();
     for HiddenCell { row, feature, value } in hidden {
         let weight = chunk.weights().map_or(1.0, |w| w[row]);
         let at = (row, feature);
-        scores.add(value, (predicted.cells[at], predicted.std[at]), split.means()[feature], weight);
+        let known = (split.means()[feature], variances[feature]);
+        scores.add(value, (predicted.cells[at], predicted.std[at]), known, weight);
     }
     Ok(scores)
 }
@@ -90,14 +93,23 @@ pub struct CellScores {
     weight: f64,
     squares: f64,
     baseline_squares: f64,
+    /// The same two, each cell in units of the deviation of its feature.
+    unit_squares: f64,
+    unit_baseline_squares: f64,
     log_density: f64,
     covered: f64,
 }
 
 impl CellScores {
-    /// A cell, its prediction with standard deviation, and the mean of what is left of its feature.
-    fn add(&mut self, value: f64, (mean, std): (f64, f64), baseline: f64, weight: f64) {
+    /// A cell, its prediction with standard deviation, and of its feature the mean of what is left and the
+    /// variance of all cells.
+    fn add(&mut self, value: f64, (mean, std): (f64, f64), (baseline, variance): (f64, f64), weight: f64) {
         let error = value - mean;
+        if variance > 0.0 {
+            let unit = variance.sqrt();
+            self.unit_squares += weight * (error / unit).powi(2);
+            self.unit_baseline_squares += weight * ((value - baseline) / unit).powi(2);
+        }
         self.cells += 1;
         self.weight += weight;
         self.squares += weight * error * error;
@@ -112,6 +124,8 @@ impl CellScores {
             weight: self.weight + other.weight,
             squares: self.squares + other.squares,
             baseline_squares: self.baseline_squares + other.baseline_squares,
+            unit_squares: self.unit_squares + other.unit_squares,
+            unit_baseline_squares: self.unit_baseline_squares + other.unit_baseline_squares,
             log_density: self.log_density + other.log_density,
             covered: self.covered + other.covered,
         }
@@ -128,9 +142,10 @@ impl CellScores {
     }
 
     /// Q² = 1 − PRESS/Σ(x − mean of what is left)² \[Wold78\]: 1 is perfect, 0 no better than the means; NaN
-    /// when hidden cells do not vary.
+    /// when hidden cells do not vary. Each cell is in units of its feature's standard deviation, so that no
+    /// feature decides by its unit of measurement.
     pub fn q2(&self) -> f64 {
-        1.0 - self.squares / self.baseline_squares
+        1.0 - self.unit_squares / self.unit_baseline_squares
     }
 
     /// Mean log predictive density of a cell; not finite when a model has no noise.

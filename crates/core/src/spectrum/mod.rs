@@ -136,6 +136,12 @@ impl Spectrum {
         self.own_scale
     }
 
+    /// As if the same rows had another total weight.
+    pub(crate) fn with_weight(self, weight: f64) -> Self {
+        let log_likelihood = self.log_likelihood.map(|value| value * (weight / self.weight));
+        Self { weight, log_likelihood, ..self }
+    }
+
     /// Mean of the rows (p).
     pub fn mean(&self) -> &[f64] {
         &self.mean

@@ -427,3 +427,43 @@ fn wide_rows_with_missing_values_are_refused_by_name() {
     let error = covary::select::Select::new().run(&x).unwrap_err().to_string();
     assert!(error.contains("5001") && error.contains("missing values"), "{error}");
 }
+
+/// Weights that sum to less than the number of rows are shares: whatever they sum to, each row counts as in
+/// weights that sum to n.
+#[test]
+fn weights_that_are_shares_count_rows() {
+    use covary::evidence::{Moments, gather};
+    let (n, mut rng) = (120, Rng(19));
+    let x = rows_with_deviations(n, &[4.0, 3.0, 2.0, 0.5, 0.5, 0.5], 3.0, &mut rng);
+    let weights: Vec<f64> = (0..n).map(|_| 0.5 + rng.uniform()).collect();
+    let total: f64 = weights.iter().sum();
+    let summing_to = |s: f64| weights.iter().map(|w| w / total * s).collect::<Vec<_>>();
+    for x in [x.clone(), punched(&x, 0.1, &mut rng)] {
+        let complete = !x.col_iter().any(|c| c.iter().any(|v| v.is_nan()));
+        for method in [BayesMethod::Variational, BayesMethod::Relevance] {
+            let of = |s: f64| {
+                let rows = table(&x).with_weights(summing_to(s)).unwrap();
+                let moments = complete
+                    .then(|| gather(&rows, || Moments::empty(6), &Default::default()).unwrap())
+                    .map(|m| BayesianPca::new(5).method(method).fit_moments(&m).unwrap());
+                (BayesianPca::new(5).method(method).fit(rows).unwrap(), moments)
+            };
+            let (counted, _) = of(n as f64);
+            assert_eq!(counted.model.n_latent(), 3);
+            for s in [1.0, 5.0, 0.9 * n as f64] {
+                let (fit, moments) = of(s);
+                for fit in std::iter::once(fit).chain(moments) {
+                    assert_eq!(fit.model.n_latent(), 3, "{method:?} {s}");
+                    close_matrix(&covariance(&fit.model), &covariance(&counted.model), 1e-6, "WWᵀ");
+                    let noise = fit.model.noise_variance();
+                    relative(noise, counted.model.noise_variance(), 1e-6, "noise");
+                    relative(objective(&fit), objective(&counted), 1e-8, "objective");
+                    relative(fit.report.weight, s, 1e-12, "weight");
+                    let per_row =
+                        |fit: &Fit<Predictive>| fit.report.log_likelihood.unwrap() / fit.report.weight;
+                    relative(per_row(&fit), per_row(&counted), 1e-8, "ℓ per row");
+                }
+            }
+        }
+    }
+}

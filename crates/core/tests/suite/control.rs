@@ -376,3 +376,56 @@ fn limits_count_iterations() {
     let none = Rotate::new(Method::Varimax).max_iterations(0);
     assert!(matches!(none.run(x.as_ref()), Err(Error::Parameter { .. })));
 }
+
+/// A question about one chunk asks in between whether it is still wanted.
+#[test]
+fn questions_end_within_a_chunk() {
+    use covary::data::Watched;
+    use covary::model::{Density, Fill};
+    /// One chunk, after which somebody asks to stop.
+    struct Last<'a>(&'a Mat<f64>, &'a AtomicBool);
+    impl RowSource for Last<'_> {
+        fn n_features(&self) -> usize {
+            self.0.ncols()
+        }
+        fn n_chunks(&self) -> usize {
+            1
+        }
+        fn chunk(&self, _: usize) -> Result<Chunk<'_>> {
+            self.1.store(true, Ordering::Relaxed);
+            Ok(chunk_of(self.0.as_ref(), 0))
+        }
+    }
+    let mut rng = Rng(4);
+    let model = random_model(5, 2, false, &mut rng);
+    let x = Mat::from_fn(50, 5, |i, j| if (i + j) % 4 == 0 { f64::NAN } else { rng.normal() });
+    let flag = AtomicBool::new(false);
+    let control = Control::new().cancel(&flag);
+    let interrupted = |error: Option<Error>| {
+        assert!(matches!(error, Some(Error::Interrupted)), "{error:?}");
+        flag.store(false, Ordering::Relaxed);
+    };
+    let rows = Last(&x, &flag);
+    let rows: &dyn RowSource = &Watched::new(&rows, &control);
+    interrupted(model.posterior(rows).err());
+    interrupted(model.impute_with_std(rows).err());
+    interrupted(model.draw_missing(rows, 0..3, 1).err());
+    flag.store(true, Ordering::Relaxed);
+    interrupted(Fill::conditional(&model, &row(&x, 0), &control).err());
+    flag.store(true, Ordering::Relaxed);
+    interrupted(Density::precision(&model, &control).err());
+}
+
+/// Of complete rows the folds are decomposed one by one.
+#[test]
+fn a_choice_ends_between_folds() {
+    let x = normal_matrix(400, 6, &mut Rng(6));
+    let flag = AtomicBool::new(false);
+    let observer = |event: Event| {
+        if let Event::Rows { done: 400, .. } = event {
+            flag.store(true, Ordering::Relaxed);
+        }
+    };
+    let control = Control::new().observer(&observer).cancel(&flag);
+    assert!(matches!(Select::new().run_with(&x, &control), Err(Error::Interrupted)));
+}

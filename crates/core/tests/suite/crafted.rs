@@ -517,6 +517,12 @@ fn numbers_that_no_model_has_are_refused() {
     for name in ["mean", "loadings", "noise_variance", "eigenvalues"] {
         refused(&draft(0).with(|d| d.array(name).cells[0] = f64::NAN), &format!("'{name}' holds NaN"));
     }
+    for value in [1e300, -1e300] {
+        refused(
+            &draft(5).with(|d| d.array("loadings").cells[0] = value),
+            "the variance of all features is inf",
+        );
+    }
     refused(&draft(0).with(|d| d.array("noise_variance").cells[0] = -1.0), "noise variance");
     refused(&draft(0).with(|d| d.array("eigenvalues").cells[0] = -1.0), "eigenvalues");
     let report =

@@ -7,6 +7,9 @@ use covary::model::LinearGaussian;
 use covary::select::Select;
 use covary::{BayesMethod, BayesianPca, Components, ErrorClass, FactorAnalysis, Pca, Ppca, Result, Solver};
 
+const SOLVERS: [Solver; 6] =
+    [Solver::Auto, Solver::Eigen, Solver::Svd, Solver::Dual, Solver::Em, Solver::Krylov];
+
 /// A table of few rows with features of any scale and mean, some constant or repeated, cells missing, and rows of any
 /// weight.
 struct Odd {
@@ -107,7 +110,7 @@ fn soak_extreme_fits() {
         let (table, x) = (odd.table(&narrow), &odd.cells);
         let q =
             [Components::Count(1 + rng.below(3)), Components::All, Components::Fraction(0.9)][rng.below(3)];
-        let solver = [Solver::Auto, Solver::Eigen, Solver::Svd, Solver::Dual, Solver::Em][rng.below(5)];
+        let solver = SOLVERS[rng.below(SOLVERS.len())];
         let what = format!("seed {seed}, {:?}, {q:?}, {solver:?}", table.shape());
         if let Some(fit) = tally.answered(Ppca::new(q).solver(solver).fit(&table), &what) {
             check_model(&fit.model, x, &format!("ppca, {what}"));

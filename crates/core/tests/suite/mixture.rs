@@ -59,7 +59,7 @@ fn questions_equal_brute_force() {
             let largest = (0..3).fold(0, |best, k| if r[k] > r[best] { k } else { best });
             assert_eq!(labels[i], largest, "row {i}");
             let each: Vec<_> = model.components().iter().map(|c| c.conditional(&cells).unwrap()).collect();
-            let found = model.conditional(&cells).unwrap();
+            let found = model.conditional(&cells, &Control::new()).unwrap();
             for (at, j) in each[0].features.iter().enumerate() {
                 let mean: f64 = (0..3).map(|k| r[k] * each[k].mean[at]).sum();
                 let square = |k: usize| each[k].covariance[(at, at)] + (each[k].mean[at] - mean).powi(2);
@@ -122,7 +122,7 @@ fn draws_have_the_moments_of_the_mixture() {
         matrix_bits(&some)
     });
     let one = Mat::from_fn(1, 5, |_, j| if j < 2 { model.mean()[j] } else { f64::NAN });
-    let known = model.conditional(&row(&one, 0)).unwrap();
+    let known = model.conditional(&row(&one, 0), &Control::new()).unwrap();
     let draws = model.draw_missing(&table(&one), 0..20_000, 1).unwrap();
     for (at, j) in known.features.iter().enumerate() {
         let mean: f64 = draws.iter().map(|d| d[(0, *j)]).sum::<f64>() / draws.len() as f64;

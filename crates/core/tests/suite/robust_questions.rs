@@ -165,7 +165,7 @@ fn posteriors_and_imputations_spread_with_the_distance() {
                 relative(filled.std[(i, j)], expected, TOLERANCE, ("deviation", i, j));
                 relative(predicted.std[j], expected, TOLERANCE, ("predicted", i, j));
             }
-            let given = fill.conditional(&row(&x, i)).unwrap();
+            let given = fill.conditional(&row(&x, i), &Control::new()).unwrap();
             for (at, j) in given.features.iter().enumerate() {
                 relative(
                     given.covariance[(at, at)].sqrt(),
@@ -248,7 +248,7 @@ fn samples_have_the_covariance_of_the_model() {
     // In parts, and again.
     let part = density.sample_rows(1000..1300, 5);
     assert_eq!(matrix_bits(&part), matrix_bits(&x.subrows(1000, 300).to_owned()));
-    let precision = density.precision().unwrap();
+    let precision = density.precision(&Control::new()).unwrap();
     let unit = Mat::from_fn(6, 6, |i, j| (0..6).map(|k| precision[(i, k)] * expected[(k, j)]).sum::<f64>());
     close_matrix(&unit, &Mat::identity(6, 6), 1e-9, "precision");
     // The squared distances of k cells are k F(k, ν): half of them below its median.
@@ -293,7 +293,7 @@ fn what_does_not_exist_is_said_or_infinite() {
     let model: AnyModel = Arc::new(LinearStudent::new(scale(), 2.0).unwrap());
     for error in [
         model.density().unwrap().covariance().unwrap_err(),
-        model.density().unwrap().precision().unwrap_err(),
+        model.density().unwrap().precision(&Control::new()).unwrap_err(),
     ] {
         assert!(
             matches!(error, Error::Parameter { .. }) && error.to_string().contains("no covariance"),

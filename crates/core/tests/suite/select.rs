@@ -264,3 +264,30 @@ fn single_precision_chooses_what_double_does() {
     let moments = gather(Rows::from(&x).source(), || Moments::empty(p), &Control::new()).unwrap();
     assert_eq!(Select::new().run_moments(&moments).unwrap().recommended, 3);
 }
+
+/// A fit whose number of components is chosen says which features had no say in it, as the choice does.
+#[test]
+fn a_chosen_number_comes_with_what_was_left_out() {
+    use covary::Request;
+    use covary::algorithm::RedundantFeatures;
+    let x = rows(200, &[4.0, 3.0, 0.5, 0.5, 0.5], 8);
+    let mut with = Mat::from_fn(200, 7, |i, j| if j < 5 { x[(i, j)] } else { 2.0 });
+    (0..200).for_each(|i| with[(i, 6)] = 1.0 - 3.0 * x[(i, 1)]);
+    let expected = RedundantFeatures { constant: vec![5], repeated: vec![(6, 1)], ..Default::default() };
+    let mut rng = Rng(5);
+    let punched = Mat::from_fn(200, 7, |i, j| if rng.uniform() < 0.1 { f64::NAN } else { with[(i, j)] });
+    for x in [&with, &punched] {
+        let rows = Rows::from(x);
+        let fit = Request::new(Ppca::new(Components::Auto)).fit(rows.source(), &Control::new()).unwrap();
+        assert_eq!((fit.report.components, fit.report.redundant.as_ref()), (2, Some(&expected)));
+    }
+}
+
+/// The likelihood of n rows overflows where n does: no number of components is better than another then.
+#[test]
+fn weights_beyond_all_numbers_are_an_error() {
+    let x = rows(60, &[4.0, 3.0, 0.5, 0.5, 0.5], 8);
+    let of = |weight: f64| Select::new().run(Rows::from(table(&x).with_weights(vec![weight; 60]).unwrap()));
+    assert_eq!(of(1e300).unwrap().recommended, 2);
+    assert!(matches!(of(2.5e306), Err(Error::Scale)));
+}

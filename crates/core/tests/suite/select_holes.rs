@@ -102,11 +102,19 @@ fn brute_force(x: &Mat<f64>, split: &CellSplit, q: usize) -> (f64, f64) {
     let (mut press, mut total, mut density) = (0.0, 0.0, 0.0);
     for cell in &hidden {
         let (mean, variance) = conditional(&dense, &row(&left, cell.row), cell.feature);
-        press += (cell.value - mean).powi(2);
-        total += (cell.value - split.means()[cell.feature]).powi(2);
+        let unit = variance_of(x, cell.feature);
+        press += (cell.value - mean).powi(2) / unit;
+        total += (cell.value - split.means()[cell.feature]).powi(2) / unit;
         density -= 0.5 * ((std::f64::consts::TAU * variance).ln() + (cell.value - mean).powi(2) / variance);
     }
     (1.0 - press / total, density / hidden.len() as f64)
+}
+
+/// Variance of the cells of a feature that are there.
+fn variance_of(x: &Mat<f64>, j: usize) -> f64 {
+    let cells: Vec<f64> = x.col(j).iter().copied().filter(|v| !v.is_nan()).collect();
+    let mean = cells.iter().sum::<f64>() / cells.len() as f64;
+    cells.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / cells.len() as f64
 }
 
 /// Means of what is there, and one variance.
@@ -343,4 +351,20 @@ fn validation_fits_what_is_not_hidden() {
     assert_eq!(marks.cells, hidden.len());
     // Predictions are better than means, and intervals cover about what they say.
     assert!(marks.q2() > 0.0 && marks.rmse() < marks.baseline_rmse() && marks.coverage() > 0.8);
+}
+
+/// Three components, and beside them a feature of its own that is a thousand million times as large: it takes
+/// one component more, and its unit does not decide about the others.
+#[test]
+fn a_large_feature_does_not_decide_alone() {
+    for seed in 0..3 {
+        let mut rng = Rng(40 + seed);
+        let x = rows_with_deviations(200, &[4.0, 3.0, 2.0, 0.5, 0.5, 0.5, 0.5, 0.5], 0.0, &mut rng);
+        let large: Vec<f64> = (0..200).map(|_| 1e9 * rng.normal()).collect();
+        let x = Mat::from_fn(200, 9, |i, j| if j < 8 { x[(i, j)] } else { large[i] });
+        let holes = punched(&x, 0.1, &mut rng);
+        let found = Select::new().max(6).run(&holes).unwrap();
+        assert_eq!(chosen(&found, "cells"), Some(4), "{found:?}");
+        assert_eq!(Select::new().run(&x).unwrap().recommended, 4, "as rows that are held out say");
+    }
 }

@@ -264,6 +264,17 @@ fn a_feature_that_is_taken_is_not_said_to_be_missing() {
 }
 
 #[test]
+fn a_column_that_is_a_feature_is_not_meant_for_another() {
+    let folder = Folder::new();
+    let path = folder.file("t.csv", "a,A\n1,2\n");
+    let message = |names: &[&str]| {
+        failure(open(&path, &ReadOptions { features: features(names), ..small(100) })).to_string()
+    };
+    assert!(!message(&["a", "b", "A"]).contains("meant"), "{}", message(&["a", "b", "A"]));
+    assert!(message(&["a", "b"]).contains("is 'A' meant"), "{}", message(&["a", "b"]));
+}
+
+#[test]
 fn what_a_model_has_no_feature_for_goes_along_when_asked() {
     let folder = Folder::new();
     let path = folder.file("t.csv", "n,a,t,b\n1.50,2,x,3\n");

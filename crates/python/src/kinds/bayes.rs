@@ -13,7 +13,8 @@ use pyo3::types::PyDict;
 use super::Keywords;
 use super::axes::spectral;
 use crate::door::{caught, now};
-use crate::model::{Model, to_mat};
+use crate::given;
+use crate::model::Model;
 use crate::output::{matrix, vector};
 
 pub(super) fn bpca(components: Components, keywords: &mut Keywords<'_>) -> PyResult<Arc<dyn Family>> {
@@ -47,9 +48,13 @@ pub(crate) fn given(
     known: Option<(PyReadonlyArray2<'_, f64>, PyReadonlyArray1<'_, f64>)>,
     names: Option<Vec<String>>,
 ) -> PyResult<Model> {
-    let known = known
-        .map(|(loadings, mean)| Uncertainty { loadings: to_mat(&loadings), mean: mean.as_array().to_vec() });
-    let (mean, loadings) = (mean.as_array().to_vec(), to_mat(&loadings));
+    let known = match known {
+        Some((loadings, mean)) => {
+            Some(Uncertainty { loadings: given::matrix(py, &loadings)?, mean: given::vector(py, &mean)? })
+        }
+        None => None,
+    };
+    let (mean, loadings) = (given::vector(py, &mean)?, given::matrix(py, &loadings)?);
     let made = || SavedModel::given(Predictive::given(mean, loadings, noise_variance, known)?, names);
     Model::new(py, now(py, made)?)
 }

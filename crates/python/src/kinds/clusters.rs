@@ -13,8 +13,9 @@ use pyo3::types::PyDict;
 
 use super::Keywords;
 use crate::door::{Manner, caught, run};
+use crate::given;
 use crate::input::Rows;
-use crate::model::{Model, to_mat};
+use crate::model::Model;
 use crate::output::{matrix, vector};
 use crate::threads::Threads;
 
@@ -40,7 +41,7 @@ pub(super) fn kmeans(components: Components, keywords: &mut Keywords<'_>) -> PyR
         family = family.polish(polish);
     }
     if let Some(centres) = keywords.take::<PyReadonlyArray2<'_, f64>>("centres")? {
-        family = family.centres(to_mat(&centres));
+        family = family.centres(given::matrix(centres.py(), &centres)?);
     }
     Ok(Arc::new(family))
 }

@@ -15,8 +15,9 @@ use pyo3::types::PyDict;
 
 use super::Keywords;
 use crate::door::{Manner, caught, now, run};
+use crate::given;
 use crate::input::Rows;
-use crate::model::{Model, to_mat};
+use crate::model::Model;
 use crate::output::{Answer, matrix, to_python, vector};
 use crate::rotation::Rotation;
 use crate::threads::Threads;
@@ -54,10 +55,11 @@ pub(crate) fn given(
     correlation: Option<PyReadonlyArray2<'_, f64>>,
     names: Option<Vec<String>>,
 ) -> PyResult<Model> {
-    let (mean, pattern) = (mean.as_array().to_vec(), to_mat(&pattern));
-    let noise = Noise::Diagonal(noise_variance.as_array().to_vec());
+    let (mean, pattern) = (given::vector(py, &mean)?, given::matrix(py, &pattern)?);
+    let noise = Noise::Diagonal(given::vector(py, &noise_variance)?);
+    let correlation = correlation.map(|phi| given::matrix(py, &phi)).transpose()?;
     let model = || match correlation {
-        Some(phi) => Factors::given(mean, pattern.as_ref(), to_mat(&phi).as_ref(), noise),
+        Some(phi) => Factors::given(mean, pattern.as_ref(), phi.as_ref(), noise),
         None => LinearGaussian::new(mean, pattern, noise).map(Factors::new),
     };
     Model::new(py, now(py, || SavedModel::given(model()?, names))?)

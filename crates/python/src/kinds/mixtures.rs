@@ -17,8 +17,9 @@ use pyo3::types::PyDict;
 
 use super::Keywords;
 use crate::door::{caught, now};
+use crate::given;
 use crate::input::Rows;
-use crate::model::{Model, to_mat};
+use crate::model::Model;
 use crate::output::{matrix, vector};
 use crate::threads::Threads;
 
@@ -96,14 +97,15 @@ pub(crate) fn given(
     noise_variance: PyReadonlyArray2<'_, f64>,
     names: Option<Vec<String>>,
 ) -> PyResult<Model> {
-    let (weights, means, noise) = (weights.as_array().to_vec(), to_mat(&means), to_mat(&noise_variance));
-    let w = loadings.as_array();
+    let weights = given::vector(py, &weights)?;
+    let (means, noise) = (given::matrix(py, &means)?, given::matrix(py, &noise_variance)?);
+    let (w, shape) = (given::matrices(py, &loadings)?, loadings.as_array().shape().to_vec());
     let (groups, p) = (means.nrows(), means.ncols());
-    if w.shape()[..2] != [groups, p] || noise.nrows() != groups {
+    if shape[..2] != [groups, p] || noise.nrows() != groups {
         return Err(PyValueError::new_err(format!(
             "means of shape ({groups}, {p}) need loadings of shape ({groups}, {p}, q) and a noise variance for \
              each of the {groups} components, not loadings of shape {:?} and {} noise variances",
-            w.shape(),
+            shape,
             noise.nrows()
         )));
     }
@@ -112,8 +114,7 @@ pub(crate) fn given(
             1 => Noise::Isotropic(noise[(k, 0)]),
             _ => Noise::Diagonal((0..noise.ncols()).map(|j| noise[(k, j)]).collect()),
         };
-        let loadings = Mat::from_fn(p, w.shape()[2], |j, i| w[(k, j, i)]);
-        LinearGaussian::new((0..p).map(|j| means[(k, j)]).collect(), loadings, noise)
+        LinearGaussian::new((0..p).map(|j| means[(k, j)]).collect(), w[k].clone(), noise)
     };
     let made = || {
         let components = (0..groups).map(component).collect::<covary::Result<_>>()?;
@@ -164,7 +165,7 @@ pub(crate) fn posterior<'py>(
             .iter()
             .flat_map(|p| (0..p.nrows()).flat_map(move |i| (0..groups).map(move |k| p[(i, k)])))
             .collect();
-        let covariances = of.into_iter().map(|z| crate::model::Covariances::of(z.covariance));
+        let covariances = of.into_iter().map(|z| crate::model::Covariances::of(z.covariance, rows));
         Ok((probabilities, means, [n, groups, most], covariances.collect::<covary::Result<Vec<_>>>()?))
     };
     let (probabilities, means, shape, covariances) = model.ask(py, rows, threads, question)?;

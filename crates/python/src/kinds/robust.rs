@@ -12,7 +12,8 @@ use pyo3::types::PyDict;
 
 use super::Keywords;
 use crate::door::{caught, now};
-use crate::model::{Model, to_mat};
+use crate::given;
+use crate::model::Model;
 use crate::output::vector;
 
 /// `nu`: a number, or nothing for one that is found.
@@ -42,10 +43,10 @@ pub(crate) fn given(
     nu: f64,
     names: Option<Vec<String>>,
 ) -> PyResult<Model> {
-    let (mean, loadings) = (mean.as_array().to_vec(), to_mat(&loadings));
-    let noise = match noise_variance.as_array().to_vec().as_slice() {
-        [one] => Noise::Isotropic(*one),
-        each => Noise::Diagonal(each.to_vec()),
+    let (mean, loadings) = (given::vector(py, &mean)?, given::matrix(py, &loadings)?);
+    let noise = match given::vector(py, &noise_variance)? {
+        one if one.len() == 1 => Noise::Isotropic(one[0]),
+        each => Noise::Diagonal(each),
     };
     let made =
         || SavedModel::given(LinearStudent::new(LinearGaussian::new(mean, loadings, noise)?, nu)?, names);

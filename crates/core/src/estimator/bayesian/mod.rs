@@ -1,12 +1,13 @@
 //! Bayesian PCA: components that the data do not support are driven out.
 
+mod models;
+mod report;
+mod shares;
 mod stages;
 mod stand_in;
 
 use std::sync::Arc;
 use std::time::Instant;
-
-use serde::{Deserialize, Serialize};
 
 use super::incomplete::{StartingPoint, TOLERANCE, plan_of};
 use super::report::known;
@@ -17,17 +18,21 @@ use super::{
 use crate::algorithm::prior::Prior;
 use crate::algorithm::relevance::{self, Supported};
 use crate::algorithm::resolution::{check_scales, whole_values};
-use crate::algorithm::{Components, Journey, RedundantFeatures, Stop, em};
+use crate::algorithm::{Components, Journey, RedundantFeatures, Stop};
 use crate::control::Control;
-use crate::data::{FeatureSubset, RowSource, Rows};
+use crate::data::{CountedRows, FeatureSubset, RowSource, Rows};
 use crate::error::{Error, Result};
 use crate::evidence::Moments;
 use crate::expectation::LatentParameters;
-use crate::linalg::{Mat, negligible, packed, packed_len, power_of_two};
-use crate::model::{AnyModel, Kind, Predictive, Uncertainty, kind};
+use crate::linalg::negligible;
+use crate::model::{AnyModel, Kind, Predictive, kind};
 use crate::spectrum::Spectrum;
+use models::{conclude, independent, log_likelihood, most_probable, supported_start};
+use shares::{count_of_shares, counts};
 use stages::{IterationRows, Stages};
 use stand_in::StandIn;
+
+pub use report::{BayesMethod, BayesReport};
 
 /// Where all components are allowed, an iteration starts with this many times those that the available cases
 /// seem to support, and a few more.
@@ -46,41 +51,6 @@ enum CompleteData<'a> {
     Moments(&'a Moments),
 }
 
-/// How the precisions of the columns of W are found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum BayesMethod {
-    /// Variational Bayes: a distribution of W and μ, by the highest bound on the evidence.
-    #[default]
-    #[serde(rename = "vb")]
-    Variational,
-    /// Automatic relevance determination: the most probable W.
-    #[serde(rename = "ard")]
-    Relevance,
-}
-
-impl BayesMethod {
-    /// As people type it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Variational => "vb",
-            Self::Relevance => "ard",
-        }
-    }
-}
-
-/// What Bayesian PCA adds to a report.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct BayesReport {
-    /// How.
-    pub method: BayesMethod,
-    /// The lower bound on the log evidence, or the logarithm of the posterior density of W for
-    /// relevance determination; infinite when the rows lie in the model's plane.
-    #[serde(with = "crate::estimator::infinite")]
-    pub objective: Option<f64>,
-    /// The most components that were allowed.
-    pub allowed: usize,
-}
-
 /// Bayesian PCA \[B99a, B99b\]: PPCA with a precision for each column of W, found from the data, so that
 /// surplus columns vanish.
 ///
@@ -89,6 +59,9 @@ pub struct BayesReport {
 /// values take passes, where the weakest component is dropped when the bound is higher without it (that all
 /// are allowed means there: as many as the available cases promise, and a margin). The model's density
 /// includes how well W and μ are known.
+///
+/// Weights count rows. Those that sum to less than the number of rows are shares, and are scaled to sum to it
+/// ([`counted_weight`](crate::data::counted_weight)).
 ///
 /// ```
 /// use covary::data::Rows;
@@ -144,19 +117,43 @@ impl BayesianPca {
         let source = rows.source();
         self.check()?;
         with_threads(self.options.run.threads, || {
-            let fit = match self.options.look_at(source, control)? {
-                FirstPass::Complete(mut solved) => {
-                    let moments = solved.moments.take();
-                    let moments = moments.filter(|m| m.n_features() <= MOST_STANDING && StandIn::fits(m));
-                    let known = moments.as_ref().map_or(CompleteData::Rows(source), CompleteData::Moments);
-                    self.complete(solved, known, control)
-                }
-                FirstPass::Incomplete(begin) => self.incomplete(begin, source, control),
-            };
-            let Fit { model, report } = fit.map_err(|e| explained(e, source, control))?;
+            let Fit { model, report } = self.fit_source(source, control)?;
             let seconds = started.elapsed().as_secs_f64();
             Ok(Fit { model, report: Report { seconds, ..report } })
         })
+    }
+
+    /// Fits rows of which each counts as one, or as often as its weight says. A prior counts beside the rows,
+    /// so weights that are shares are scaled to what they count first.
+    fn fit_source(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Fit<Predictive>> {
+        let seen = self.options.look_at(source, control)?;
+        let (rows, weight) = counts(&seen);
+        let Some(factor) = count_of_shares(rows, weight)? else {
+            return self.fit_seen(seen, source, control);
+        };
+        let counted = CountedRows::new(source, factor)?;
+        let fit = self.fit_seen(self.options.look_at(&counted, control)?, &counted, control)?;
+        let passes = fit.report.passes + 1;
+        Ok(Fit { report: Report { passes, ..fit.report.with_weight(weight) }, ..fit })
+    }
+
+    /// From what the first pass has seen.
+    fn fit_seen(
+        &self,
+        seen: FirstPass,
+        source: &dyn RowSource,
+        control: &Control<'_>,
+    ) -> Result<Fit<Predictive>> {
+        let fit = match seen {
+            FirstPass::Complete(mut solved) => {
+                let moments = solved.moments.take();
+                let moments = moments.filter(|m| m.n_features() <= MOST_STANDING && StandIn::fits(m));
+                let known = moments.as_ref().map_or(CompleteData::Rows(source), CompleteData::Moments);
+                self.complete(solved, known, control)
+            }
+            FirstPass::Incomplete(begin) => self.incomplete(begin, source, control),
+        };
+        fit.map_err(|e| explained(e, source, control))
     }
 
     /// Fits moments: no rows are needed.
@@ -174,6 +171,10 @@ impl BayesianPca {
     pub fn fit_moments_with(&self, moments: &Moments, control: &Control<'_>) -> Result<Fit<Predictive>> {
         self.check()?;
         control.check()?;
+        if let Some(factor) = count_of_shares(moments.rows(), moments.weight())? {
+            let Fit { model, report } = self.fit_moments_with(&moments.times(factor), control)?;
+            return Ok(Fit { model, report: report.with_weight(moments.weight()) });
+        }
         let (plan, spectrum) = self.options.solve_moments_alone(moments)?;
         let solved = Solution::new(plan, spectrum);
         with_threads(self.options.run.threads, || {
@@ -256,10 +257,6 @@ impl BayesianPca {
     ) -> Result<Fit<Predictive>> {
         let (spectrum, averaged) = (&solved.spectrum, self.method == BayesMethod::Variational);
         let (p, n, allowed) = (spectrum.n_features(), spectrum.weight(), spectrum.n_components());
-        if n <= 1.0 {
-            let (name, value) = ("the total weight of the rows", n.to_string());
-            return Err(Error::Parameter { name, value, allowed: "above 1: it counts rows" });
-        }
         let rows = relevance::SampleSpectrum {
             values: &spectrum.eigenvalues()[..allowed],
             left: spectrum.distortion(),
@@ -490,93 +487,4 @@ impl Family for BayesianPca {
     fn fit_moments(&self, moments: &Moments, control: &Control<'_>) -> Result<Fit<AnyModel>> {
         Ok(self.fit_moments_with(moments, control)?.into())
     }
-}
-
-/// What a flat prior of μ leads to, as a start.
-fn supported_start(spectrum: &Spectrum, found: &Supported) -> LatentParameters {
-    let (p, q, u) = (spectrum.n_features(), found.lengths.len(), spectrum.vectors());
-    let unit = power_of_two((spectrum.total_variance() / p as f64).sqrt());
-    let square = unit * unit;
-    let loadings = Mat::from_fn(q, p, |k, j| u[(j, k)] * found.lengths[k].sqrt() / unit);
-    let of_mean = found.noise / spectrum.weight();
-    let variances: Vec<f64> = found.variances.iter().chain([&of_mean]).map(|v| v / square).collect();
-    LatentParameters::in_units(spectrum.mean().to_vec(), &loadings, found.noise / square, unit)
-        .with_spread(Some(independent(&variances, p)))
-}
-
-/// The covariance of (w, μ) of each of p features when its entries have these variances and say nothing about
-/// each other, packed.
-fn independent(variances: &[f64], p: usize) -> Mat<f64> {
-    let mut spread = Mat::zeros(packed_len(variances.len()), p);
-    for (k, variance) in variances.iter().enumerate() {
-        (0..p).for_each(|j| spread[(packed(k, k), j)] = *variance);
-    }
-    spread
-}
-
-/// The model with its longest component first, its log density, NaN when a caller stopped before it was
-/// known, and the way with it.
-fn conclude(
-    found: &em::Optimum,
-    mut journey: Journey,
-    given: IterationRows<'_>,
-    control: &Control<'_>,
-) -> Result<(Predictive, f64, Journey)> {
-    let lengths = Prior::lengths(&found.parameters);
-    let mut order: Vec<usize> = (0..lengths.len()).collect();
-    order.sort_by(|a, b| lengths[*b].total_cmp(&lengths[*a]));
-    let model = averaged(&found.parameters.with_components(&order), found.noiseless)?;
-    let log_density = match (found.noiseless, journey.stop) {
-        (true, _) => Ok(f64::INFINITY),
-        (_, Stop::Interrupted) => Err(Error::Interrupted),
-        _ => given.log_density(&model, control),
-    };
-    // The model is there all the same.
-    let log_density = match log_density {
-        Err(Error::Interrupted) => {
-            journey.stop = Stop::Interrupted;
-            f64::NAN
-        }
-        other => other?,
-    };
-    journey.passes += usize::from(!given.stand_in);
-    Ok((model, log_density, journey))
-}
-
-/// The model of complete rows whose W is a point: most probable, or a plane that holds them.
-fn most_probable(spectrum: &Spectrum, found: &Supported) -> Result<Predictive> {
-    let (p, q) = (spectrum.n_features(), found.lengths.len());
-    let u = spectrum.vectors();
-    let loadings = Mat::from_fn(p, q, |j, k| u[(j, k)] * found.lengths[k].sqrt());
-    let precisions = found.lengths.iter().map(|length| p as f64 / length).collect();
-    Predictive::new(spectrum.mean().to_vec(), loadings, found.noise, precisions, None)
-}
-
-/// The model of parameters that an iteration has found.
-fn averaged(parameters: &LatentParameters, noiseless: bool) -> Result<Predictive> {
-    let (p, q, unit) = (parameters.n_features(), parameters.n_latent(), parameters.scale().of(0));
-    let deviations: Vec<Vec<f64>> =
-        (0..=q).map(|k| parameters.variances(k).iter().map(|v| v.sqrt() * unit).collect()).collect();
-    let known = parameters.spread().map(|_| Uncertainty {
-        loadings: Mat::from_fn(p, q, |j, k| deviations[k][j]),
-        mean: deviations[q].clone(),
-    });
-    let precisions =
-        Prior::lengths(parameters).iter().map(|length| p as f64 / length / unit / unit).collect();
-    let noise = if noiseless { 0.0 } else { parameters.noise_variance(0) };
-    Predictive::new(parameters.mean().to_vec(), parameters.loadings(), noise, precisions, known)
-}
-
-/// Log density of complete rows under the model, from their spectrum.
-fn log_likelihood(spectrum: &Spectrum, model: &Predictive) -> f64 {
-    let (p, q) = (spectrum.n_features(), spectrum.n_components());
-    let noise = model.gaussian().noise().of(0);
-    let w = model.gaussian().loadings();
-    let along = |k: usize| {
-        let variance = w.col(k).squared_norm_l2() + noise;
-        variance.ln() + spectrum.eigenvalues()[k] / variance
-    };
-    let kept: f64 = (0..q).map(along).sum();
-    let rest = if p > q { (p - q) as f64 * noise.ln() + spectrum.distortion() / noise } else { 0.0 };
-    -0.5 * spectrum.weight() * (p as f64 * std::f64::consts::TAU.ln() + kept + rest)
 }

@@ -122,7 +122,7 @@ impl<'a> Look<'a> {
     fn sample_size(&self, family: &KMeans, clusters: usize) -> usize {
         let p = self.source.n_features().max(1);
         let cells = SAMPLE_CELLS.min(family.run.bytes() / 32);
-        SAMPLE_ROWS.max(ROWS_PER_CLUSTER * clusters).min(cells / p).max(LEAST_SAMPLE)
+        SAMPLE_ROWS.max(ROWS_PER_CLUSTER.saturating_mul(clusters)).min(cells / p).max(LEAST_SAMPLE)
     }
 
     /// A sample of about so many rows, in the frame; all rows where there are no more.
@@ -308,7 +308,7 @@ impl<'a> Look<'a> {
 /// Trials that must fail on rows that are all there are.
 pub(super) fn failures(rows: &Table<'_>, clusters: usize) -> usize {
     let (n, p) = rows.shape();
-    (SQUARES / (n * p * clusters).max(1)).clamp(*FAILURES.start(), *FAILURES.end())
+    (SQUARES / (n * p).saturating_mul(clusters).max(1)).clamp(*FAILURES.start(), *FAILURES.end())
 }
 
 /// The generator of a start.

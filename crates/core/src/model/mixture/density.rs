@@ -89,13 +89,16 @@ impl Density for Mixture {
         Ok(out)
     }
 
-    fn precision(&self) -> Result<Mat<f64>> {
+    fn precision(&self, control: &Control<'_>) -> Result<Mat<f64>> {
         if let [only] = &self.components[..] {
-            return only.precision();
+            return only.precision_with(control);
         }
         let p = self.n_features();
         memory::check("the precision matrix of all features", &[4, p, p])?;
-        let factor = Cholesky::new(Density::covariance(self)?, "the covariance of the mixture")?;
+        let covariance = Density::covariance(self)?;
+        control.check()?;
+        let factor = Cholesky::new(covariance, "the covariance of the mixture")?;
+        control.check()?;
         let mut inverse: Mat<f64> = Mat::identity(p, p);
         factor.solve(inverse.as_mut());
         mirror_lower(&mut inverse);

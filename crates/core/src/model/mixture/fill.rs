@@ -11,6 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardUniform};
 
 use super::Mixture;
+use crate::control::Control;
 use crate::data::{Chunk, Observed, RowSource, Rows, map_chunks};
 use crate::error::Result;
 use crate::linalg::{Mat, MatRef};
@@ -70,12 +71,21 @@ impl Mixture {
             .unwrap_or(last)
     }
 
-    fn draw_chunk(&self, chunk: &Chunk<'_>, draws: &Range<usize>, seed: u64) -> Result<Vec<Mat<f64>>> {
+    fn draw_chunk(
+        &self,
+        (rows, chunk): (&dyn RowSource, &Chunk<'_>),
+        draws: &Range<usize>,
+        seed: u64,
+    ) -> Result<Vec<Mat<f64>>> {
         let r = self.memberships_of(chunk)?.probabilities;
-        let of_component = self.components.iter().map(|c| c.draw_missing(chunk, draws.clone(), seed));
+        let of_component = self.components.iter().map(|c| {
+            rows.check()?;
+            c.draw_missing(chunk, draws.clone(), seed)
+        });
         let of_component = of_component.collect::<Result<Vec<_>>>()?;
         let mut out = of_component[0].clone();
         for (d, draw) in draws.clone().enumerate() {
+            rows.check()?;
             for row in 0..chunk.nrows() {
                 let u = uniform(seed ^ CHOICES, chunk.first_row() + row, draw);
                 let from = &of_component[self.chosen(&r, row, u)][d];
@@ -115,17 +125,18 @@ impl Fill for Mixture {
         let parts = map_chunks(rows, |chunk| {
             let groups = self.n_components();
             memory::check("the table of draws", &[groups, draws.len(), chunk.nrows(), p])?;
-            self.draw_chunk(chunk, &draws, seed)
+            self.draw_chunk((rows, chunk), &draws, seed)
         })?;
         let stacked = |d: usize| stack(p, parts.iter().map(|all| all[d].as_ref()));
         Ok((0..draws.len()).map(stacked).collect())
     }
 
-    fn conditional(&self, row: &[f64]) -> Result<Conditional> {
+    fn conditional(&self, row: &[f64], control: &Control<'_>) -> Result<Conditional> {
         let rows = Rows::from(MatRef::from_row_major_slice(row, 1, row.len()));
         let chunk = rows.source().chunk(0)?;
         let r = self.memberships_of(&chunk)?.probabilities;
-        let parts = self.components.iter().map(|c| c.conditional(row)).collect::<Result<Vec<_>>>()?;
+        let parts = self.components.iter().map(|c| c.conditional_with(row, control));
+        let parts = parts.collect::<Result<Vec<_>>>()?;
         let (features, m) = (parts[0].features.clone(), parts[0].features.len());
         let mean = |j: usize| parts.iter().enumerate().map(|(k, part)| r[(0, k)] * part.mean[j]).sum();
         let mean: Vec<f64> = (0..m).map(mean).collect();
