@@ -20,6 +20,7 @@ __all__ = [
     "fit",
     "most_factors",
     "select",
+    "select_groups",
 ]
 
 __version__: str
@@ -294,6 +295,19 @@ def most_factors(n_features: int) -> int: ...
 def adequacy(
     covariance: NDArray[np.float64], n_rows: float | None = None, names: list[str] | None = None
 ) -> str: ...
+def select_groups(
+    model: str,
+    rows: Rows,
+    *,
+    groups: tuple[int, int] | None = None,
+    noise: str | None = None,
+    max: int | None = None,
+    folds: int | None = None,
+    cells: bool = False,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: _Progress | None = None,
+) -> dict[str, Any]: ...
 def select(
     rows: Rows,
     *,

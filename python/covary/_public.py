@@ -13,10 +13,13 @@ from covary._ppca import PPCA
 from covary._robust import RobustPPCA
 from covary._rotate import Rotation, rotate
 from covary._select import Selection, select
+from covary._select_groups import ClusterSelection, GroupSelection
 
 __all__ = [
     "BayesianPCA",
+    "ClusterSelection",
     "FactorAnalysis",
+    "GroupSelection",
     "KMeans",
     "MixturePPCA",
     "PCA",

@@ -1,20 +1,21 @@
 """How many components: one table over their number, and what each method chooses."""
 
-from html import escape
-
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from covary import _covary
 from covary._input import Reader, rows_of, seed_of, whole
 from covary._progress import Progress
+from covary._select_groups import select_groups
+from covary._select_table import SelectionTable
 from covary._warn import warn
 
 _SHOWN = ["components", "explained", "bic", "log_evidence", "cross_validated", "q2", "noise_variance"]
 _MOST_LINES = 25
+_MODELS = ["ppca", "mixture", "kmeans"]
 
 
-class Selection:
+class Selection(SelectionTable):
     """What :func:`select` has found.
 
     Attributes
@@ -48,6 +49,8 @@ class Selection:
         Whether every fit that this took came to its end.
     """
 
+    _columns_shown = _SHOWN
+
     def __init__(self, found, names=None):
         self.table = _columns(found["table"])
         self.choices = {choice["method"]: choice["components"] for choice in found["choices"]}
@@ -61,25 +64,8 @@ class Selection:
         self.holes = found["holes"]
         self.converged = found["converged"]
 
-    def __repr__(self):
-        header, lines = self._shown()
-        widths = [max(map(len, column)) for column in zip(header, *lines)]
-        rows = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths)) for row in [header, *lines]]
-        return "\n".join([*rows, self._advice()])
-
-    def _repr_html_(self):
-        header, lines = self._shown()
-        head = "".join(f"<th>{escape(name)}</th>" for name in header)
-        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in lines)
-        return (
-            f'<table class="covary-selection"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-            f"<p>{escape(self._advice())}</p>"
-        )
-
-    def _shown(self):
-        names = [name for name in _SHOWN if not np.isnan(self.table[name]).all()]
-        last = min(max([*self.choices.values(), 1]) + 2, _MOST_LINES, len(self.table["components"]))
-        return names, [[_cell(self.table[name][q]) for name in names] for q in range(last)]
+    def _lines_shown(self):
+        return range(min(max([*self.choices.values(), 1]) + 2, _MOST_LINES, len(self.table["components"])))
 
     def _advice(self):
         choices = ", ".join(f"{method} {q}" for method, q in self.choices.items())
@@ -105,20 +91,30 @@ def _named(redundant, names):
     }
 
 
+def _range(groups):
+    """The smallest and the largest number."""
+    if groups is None:
+        return None
+    if isinstance(groups, (tuple, list)):
+        if len(groups) != 2:
+            raise ValueError(f"groups={groups!r} must be a number, or the smallest and the largest")
+        return whole("groups", groups[0]), whole("groups", groups[1])
+    return 1, whole("groups", groups)
+
+
 def _columns(lines):
     columns = {name: [line[name] for line in lines] for name in lines[0]}
     numbers = {name: np.array(values, dtype=np.float64) for name, values in columns.items()}  # None is NaN
     return {**numbers, "components": np.array(columns["components"])}
 
 
-def _cell(value):
-    return "" if np.isnan(value) else f"{value:.6g}"
-
-
 def select(
     X,
     max_components=None,
     *,
+    model="ppca",
+    groups=None,
+    noise=None,
     folds=None,
     cells=False,
     sample_weight=None,
@@ -126,7 +122,7 @@ def select(
     n_threads=None,
     verbose=False,
 ):
-    """How many components: what each method would take, and a recommendation that says why.
+    """How many components or groups: what each method would take, and a recommendation that says why.
 
     Complete rows are looked at once: all numbers of components share one spectrum, from which follow
     likelihood, AIC and BIC, Minka's evidence [Min00]_, parallel analysis [Horn65]_, the optimal hard
@@ -138,12 +134,24 @@ def select(
     [Wold78]_. It is the fewest that do no worse than the best within a standard error. The search ends when
     three more components have predicted no better.
 
+    With ``model="mixture"`` the table is over the number of groups and of latent variables in each; mixtures
+    are grown on all rows and on those that are left when a fifth is held out. With ``model="kmeans"`` it is
+    over the number of clusters, by the gap statistic.
+
     Parameters
     ----------
     X : as for `fit`
         Rows, with missing values or without; :func:`covary.observed` and :func:`covary.read` too.
     max_components : int, optional
-        The largest number to look at. By default all that leave noise, and where cells are hidden 10.
+        The largest number of components, or of latent variables of a mixture, to look at. By default all that
+        leave noise, where cells are hidden 10, and of a mixture 4.
+    model : {"ppca", "mixture", "kmeans"}, default="ppca"
+        What the numbers are of.
+    groups : int or pair of int, optional
+        Of a mixture and of k-means: the largest number of groups, or the smallest and the largest. By default
+        up to 8 of a mixture and up to 10 of k-means.
+    noise : {"isotropic", "diagonal"}, optional
+        Of a mixture: "isotropic" by default.
     folds : int, optional
         Parts that rows or cells are dealt to; by default 10 of rows and 5 of cells.
     cells : bool, default=False
@@ -160,7 +168,7 @@ def select(
 
     Returns
     -------
-    Selection
+    Selection, or for mixtures GroupSelection and for k-means ClusterSelection
 
     References
     ----------
@@ -186,18 +194,27 @@ def select(
     >>> found.recommended, bool(found.table["q2"][2] > 0.9)
     (2, True)
     """
+    if model not in _MODELS:
+        raise ValueError(f"model={model!r} must be one of {', '.join(map(repr, _MODELS))}")
     reader = Reader(n_threads)
     rows = rows_of(reader, X, sample_weight=sample_weight, reset=True)
     progress = Progress("select") if verbose else None
-    found = _covary.select(
-        rows,
-        max=None if max_components is None else whole("max_components", max_components),
-        folds=None if folds is None else whole("folds", folds),
-        cells=cells,
-        seed=seed_of(random_state),
-        threads=n_threads,
-        progress=progress,
-    )
+    options = {
+        "max": None if max_components is None else whole("max_components", max_components),
+        "folds": None if folds is None else whole("folds", folds),
+        "cells": cells,
+        "seed": seed_of(random_state),
+        "threads": n_threads,
+        "progress": progress,
+    }
+    if model != "ppca":
+        found = select_groups(model, rows, groups=_range(groups), noise=noise, **options)
+        if progress is not None:
+            progress.close(f"take {found.recommended}")
+        return found
+    if groups is not None or noise is not None:
+        raise ValueError("groups and noise are for model='mixture' and model='kmeans'")
+    found = _covary.select(rows, **options)
     names = getattr(reader, "feature_names_in_", None)
     selection = Selection(found, None if names is None else list(names))
     if progress is not None:

@@ -144,3 +144,33 @@ def test_single_precision_chooses_what_double_does():
     X = rng.normal(size=(5000, 3)) @ rng.normal(size=(3, 20)) + 1e-4 * rng.normal(size=(5000, 20))
     X = X.astype(np.float32)
     assert covary.select(X).recommended == covary.select(X.astype(np.float64)).recommended == 3
+
+
+def test_the_number_of_groups():
+    rng = np.random.default_rng(3)
+    shift = np.repeat([0.0, 9.0], 60)[:, None]
+    X = rng.normal(size=(120, 1)) @ rng.normal(size=(1, 4)) * 2 + shift + 0.4 * rng.normal(size=(120, 4))
+    found = covary.select(X, model="mixture", groups=(1, 3), max_components=1, folds=3)
+    assert found.recommended == (2, 1) and found.choices["bic"] == (2, 1)
+    assert set(found.table["groups"]) == {1, 2, 3} and found.absent.keys() == {"cells"}
+    assert "take 2 × 1" in repr(found) and "<table" in found._repr_html_()
+    model = covary.MixturePPCA(*found.recommended).fit(X)
+    at = np.flatnonzero((found.table["groups"] == 2) & (found.table["latent"] == 1))[0]
+    np.testing.assert_allclose(model.bic_, found.table["bic"][at], rtol=1e-4)
+    clusters = covary.select(X, model="kmeans", groups=4)
+    assert clusters.recommended == 2 and list(clusters.table["clusters"]) == [1, 2, 3, 4]
+    assert "take 2" in repr(clusters)
+
+
+def test_options_of_groups_that_make_no_sense():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    with pytest.raises(ValueError, match="'ppca', 'mixture', 'kmeans'"):
+        covary.select(X, model="fa")
+    with pytest.raises(ValueError, match="groups and noise are for"):
+        covary.select(X, groups=3)
+    with pytest.raises(ValueError, match="smallest and the largest"):
+        covary.select(X, model="mixture", groups=(1, 2, 3))
+    with pytest.raises(ValueError, match="isotropic"):
+        covary.select(X, model="mixture", noise="white")
+    with pytest.raises(ValueError, match="not for model='kmeans'"):
+        covary.select(X, model="kmeans", cells=True)

@@ -13,7 +13,7 @@ use covary_io::{Budget, Format, ReadOptions, Selection, TripleColumns};
 pub(crate) use factor::{Rotate, RotationName, Towards, cut, kaiser, level, rotation};
 pub(crate) use groups::{groups, prior_rows};
 pub(crate) use impute::{Filling, Holdout, Impute};
-pub(crate) use select::Select;
+pub(crate) use select::{GroupsOf, Select};
 
 use crate::console::Console;
 use crate::exit::{Failure, Result};

@@ -35,5 +35,6 @@ fn _covary(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(kinds::most_factors, module)?)?;
     module.add_function(wrap_pyfunction!(rotation::adequacy, module)?)?;
     module.add_function(wrap_pyfunction!(select::select, module)?)?;
+    module.add_function(wrap_pyfunction!(select::select_groups, module)?)?;
     module.add_function(wrap_pyfunction!(fit::fit, module)?)
 }

@@ -61,7 +61,7 @@ fn check_memory(reading: &Reading<'_>, parts: usize, p: usize) -> Result<()> {
     }
 }
 
-fn watched<T>(
+pub(super) fn watched<T>(
     reading: &Reading<'_>,
     rows: Option<usize>,
     look: impl FnOnce(&Control<'_>) -> covary::Result<T>,

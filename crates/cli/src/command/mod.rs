@@ -17,6 +17,7 @@ mod rotate;
 mod sample;
 mod score;
 mod select;
+mod select_groups;
 mod transform;
 
 use crate::args;
@@ -39,7 +40,13 @@ pub(crate) fn run(command: Command) -> Result<Code> {
             assign::run(args::Question::resolve(flags.question, flags.triples)?, flags.probabilities)
         }
         Command::Sample(flags) => sample::run(flags),
-        Command::Select(flags) => select::run(&args::Select::resolve(flags)),
+        Command::Select(flags) => {
+            let args = args::Select::resolve(flags)?;
+            match &args.groups {
+                Some(of) => select_groups::run(&args, of),
+                None => select::run(&args),
+            }
+        }
         Command::Rotate(flags) => rotate::run(&args::Rotate::resolve(flags)?),
         Command::Inspect(flags) => inspect::run(&flags),
         Command::Moments(flags) => moments::run(&args::Moments::resolve(flags)?),

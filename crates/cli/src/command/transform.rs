@@ -16,6 +16,7 @@ pub(super) fn run(mut args: Question, scores: Option<Scores>, deviations: bool) 
     // Coordinates of the command are in the units of the data, also of a model that whitens in Python.
     let saved = saved.whitened(false);
     let (model, encoder) = (&*saved.model, saved.model.encoder()?);
+    let posterior = deviations.then(|| model.latent_posterior()).transpose()?;
     let mut names = encoder.coordinate_names();
     if names.is_empty() && reader.schema().carried.is_empty() {
         return Err(no_columns(&args));
@@ -24,8 +25,7 @@ pub(super) fn run(mut args: Question, scores: Option<Scores>, deviations: bool) 
         write(&args, reader, &names, |chunk| factors.transform(chunk, covary::model::Scores::Bartlett))?;
         return Ok(Code::Done);
     }
-    if deviations {
-        let posterior = model.latent_posterior()?;
+    if let Some(posterior) = posterior {
         names.extend(encoder.coordinate_names().iter().map(|name| format!("{name}_std")));
         write(&args, reader, &names, |chunk| with_deviations(posterior, chunk))?;
     } else {
@@ -37,8 +37,8 @@ pub(super) fn run(mut args: Question, scores: Option<Scores>, deviations: bool) 
 /// A table without columns says nothing.
 fn no_columns(args: &Question) -> Failure {
     Failure::data(format!(
-        "{} has no component, because no direction of its data stood out from noise, so rows have no \
-         coordinates; keep columns of the data with --id to have them alone",
+        "{} has no component, so rows have no coordinates; keep columns of the data with --id to have them \
+         alone",
         file_name(&args.model)
     ))
 }

@@ -92,3 +92,32 @@ fn what_is_missing_or_makes_no_sense_is_said() {
     place.fails(&["assign", "p.covary", "x.csv"], 2, &["does not have groups of rows", "mixture"]);
     fails(&["-k", "2", "-q", "1", "--start", "p.covary"], &["the start of a mixture", "a mixture"]);
 }
+
+#[test]
+fn the_number_of_groups_is_chosen() {
+    let place = Place::new();
+    table_of(&place, "x.csv", &groups(false));
+    let asked = ["select", "x.csv", "--model", "mixture", "-k", "1-3", "--max", "1", "--folds", "3"];
+    let text = place.ok(&asked);
+    assert!(text.contains("80 rows of 3 features") && text.contains("held out"), "{text}");
+    assert!(text.contains("take 2 groups of 1 latent variable each (-k 2 -q 1)"), "{text}");
+    let told = place.json(&[&asked[..], &["--json"]].concat());
+    assert_eq!(
+        (told["recommended"]["groups"].as_u64(), told["recommended"]["latent"].as_u64()),
+        (Some(2), Some(1))
+    );
+    assert!(told["table"].as_array().unwrap().iter().all(|line| line["bic"].is_f64()));
+    let told = place.json(&["select", "x.csv", "--model", "kmeans", "-k", "1-4", "--json"]);
+    assert_eq!(told["recommended"].as_u64(), Some(2));
+    let text = place.ok(&["select", "x.csv", "--model", "kmeans", "-k", "1-4"]);
+    assert!(text.contains("gap") && text.contains("take 2: chosen by the gap statistic"), "{text}");
+    for (line, told) in [
+        (&["select", "x.csv", "-k", "3"][..], "-k is for --model mixture or kmeans"),
+        (&["select", "x.csv", "--noise", "diagonal"], "--noise is for --model mixture"),
+        (&["select", "x.csv", "--model", "kmeans", "--cells"], "--cells is for --model ppca or mixture"),
+        (&["select", "x.csv", "--model", "fa"], "covary fit --model fa -q auto"),
+        (&["select", "x.moments", "--model", "mixture"], "moments do not tell groups"),
+    ] {
+        place.fails(line, 2, &[told]);
+    }
+}

@@ -55,9 +55,10 @@ impl RedundantFeatures {
         let variance = |j: usize| cases.covariance[(j, j)];
         let constant = |j: &usize| variance(*j) <= (f64::EPSILON * cases.mean[*j]).powi(2);
         let (constant, varying): (Vec<usize>, Vec<usize>) = (0..p).partition(constant);
-        let mut sets = suspects(cases.covariance.as_ref(), &varying);
+        let mut sets = suspects(cases.covariance.as_ref(), &varying, rows);
         let pairs = sets.len();
-        if may_be_combined(cases.covariance.as_ref(), &varying) {
+        let enough = cases.census.complete_rows() >= (varying.len() + FEWEST_COMMON) as u64;
+        if enough && may_be_combined(cases.covariance.as_ref(), &varying) {
             sets.push(varying.clone());
         }
         if sets.is_empty() {
@@ -158,7 +159,7 @@ fn combined(scatter: MatRef<'_, f64>, features: &[usize], rounding: f64) -> Vec<
 
 /// Whether the correlations of the available cases leave little of some feature beside the others.
 fn may_be_combined(covariance: MatRef<'_, f64>, features: &[usize]) -> bool {
-    !smallest_rest(&correlations(covariance, features)).is_some_and(|rest| rest > 1.0 - SUSPICIOUS)
+    !smallest_rest(&correlations(covariance, features)).is_some_and(|rest| rest > SUSPICIOUS)
 }
 
 fn correlations(scatter: MatRef<'_, f64>, features: &[usize]) -> Mat<f64> {
@@ -177,18 +178,21 @@ fn smallest_rest(correlations: &Mat<f64>) -> Option<f64> {
 const MOST_NAMED: usize = 4;
 /// Of a feature, in units of deviations, that counts as being in a combination.
 const LEAST_SHARE: f64 = 1e-6;
-/// Correlation of the available cases from which two features may be the same.
-const SUSPICIOUS: f64 = 0.9;
+/// What two features that are the same may lack of a correlation of 1 in the available cases, at most and in
+/// units of 1/√rows: their variances are of different rows.
+const SUSPICIOUS: f64 = 0.1;
+const DEVIATIONS: f64 = 10.0;
 /// Rows that two features must have in common for a correlation of ±1 to mean something.
 const FEWEST_COMMON: usize = 10;
 
 /// Pairs (later, earlier) of features that may be the same, at most ten for each feature.
-fn suspects(covariance: MatRef<'_, f64>, varying: &[usize]) -> Vec<Vec<usize>> {
+fn suspects(covariance: MatRef<'_, f64>, varying: &[usize], rows: usize) -> Vec<Vec<usize>> {
+    let least = 1.0 - SUSPICIOUS.min(DEVIATIONS / (rows as f64).sqrt());
     let deviation: Vec<f64> = (0..covariance.nrows()).map(|j| covariance[(j, j)].sqrt()).collect();
     let correlation = |i: usize, j: usize| (covariance[(i, j)] / deviation[i] / deviation[j]).abs();
     let earlier = |at: usize| {
         let i = varying[at];
-        let alike = varying[..at].iter().filter(move |j| correlation(i, **j) >= SUSPICIOUS);
+        let alike = varying[..at].iter().filter(move |j| correlation(i, **j) >= least);
         alike.take(10).map(move |j| vec![i, *j])
     };
     (0..varying.len()).flat_map(earlier).collect()

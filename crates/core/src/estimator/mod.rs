@@ -25,6 +25,7 @@ pub use family::{Chooser, Family};
 pub use groups::Groups;
 pub(crate) use growth::{Grown, Growth, IncompleteSummary};
 pub use kmeans::{ClusterReport, KMeans, KTable, KTableRow};
+pub(crate) use mixture::{GrownMixture, sample};
 pub use mixture::{MixturePpca, MixtureReport, NumberOfGroups};
 pub use online::{Batch, BatchCounts, Online};
 pub use plan::{Plan, Problem, Solver, choose};

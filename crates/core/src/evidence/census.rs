@@ -65,6 +65,11 @@ impl Census {
         (self.patterns.len() < MOST_PATTERNS).then_some(self.patterns.len())
     }
 
+    /// Rows without a missing cell.
+    pub(crate) fn complete_rows(&self) -> u64 {
+        self.observed.last().copied().unwrap_or(0)
+    }
+
     /// Cells beyond the first `q` of their row: what can tell noise from q latent variables.
     fn beyond(&self, q: usize) -> u64 {
         (0..).zip(&self.observed[q..]).map(|(k, rows): (u64, &u64)| k * rows).sum()

@@ -6,7 +6,7 @@
 
 use super::ScaledModel;
 use crate::blocks::IncompleteRows;
-use crate::linalg::{Lanes, Mat, Observed, RootLanes};
+use crate::linalg::{Lanes, Mat, ObservedCell, RootLanes};
 
 /// What is known of z in each pattern.
 pub(super) struct CellByCell {
@@ -46,7 +46,7 @@ impl CellByCell {
                     a[(k, i)] = features.get(step).map_or(0.0, |j| loadings[(i, *j)]);
                 }
             }
-            let Observed { variance, gain } = self.roots.observe(&a, model.noise);
+            let ObservedCell { variance, gain } = self.roots.observe(&a, model.noise);
             for (log_det, variance) in self.log_det.iter_mut().zip(variance) {
                 *log_det += (variance / model.noise).ln(); // 0 where there is no such cell
             }

@@ -9,8 +9,8 @@
 //! ([`StiffLeastSquares`]).
 
 use super::{
-    Cholesky, Eigen, Mat, MatRef, Observed, RootLanes, StiffLeastSquares, comparable, mirror_lower, product,
-    set_product, symmetric_eigen,
+    Cholesky, Eigen, Mat, MatRef, ObservedCell, RootLanes, StiffLeastSquares, comparable, mirror_lower,
+    product, set_product, symmetric_eigen,
 };
 use crate::error::Result;
 
@@ -222,7 +222,7 @@ impl GradedFactor {
         let (p, q) = (a.nrows(), a.ncols());
         let (mut roots, mut gains, mut log_det) = (RootLanes::identity(1, q), Mat::zeros(q, p), 0.0);
         for j in 0..p {
-            let Observed { variance, gain } = roots.observe(&a.subrows(j, 1).to_owned(), noise);
+            let ObservedCell { variance, gain } = roots.observe(&a.subrows(j, 1).to_owned(), noise);
             gains.col_mut(j).copy_from(gain.row(0).transpose());
             log_det += variance[0].ln();
         }

@@ -35,7 +35,7 @@ pub(crate) use graded::{
 pub(crate) use krylov::{BlockKrylov, leading_eigen};
 pub(crate) use lanes::{Lanes, packed, packed_len, pair_products};
 pub(crate) use latent::{GradedFactor, LatentFactor};
-pub(crate) use roots::{Observed, RootLanes};
+pub(crate) use roots::{ObservedCell, RootLanes};
 pub(crate) use square::{inverse, nearest_orthogonal};
 pub(crate) use stiff::StiffLeastSquares;
 pub(crate) use svd::right_singular;

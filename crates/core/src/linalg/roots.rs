@@ -21,7 +21,7 @@ pub(crate) struct RootLanes {
 }
 
 /// What one cell in each lane says.
-pub(crate) struct Observed {
+pub(crate) struct ObservedCell {
     /// α.
     pub(crate) variance: Vec<f64>,
     /// k (lanes × q).
@@ -55,7 +55,7 @@ impl RootLanes {
     }
 
     /// Observes a cell of loadings a (lanes × q) in each lane; a of 0 changes nothing.
-    pub(crate) fn observe(&mut self, a: &Mat<f64>, noise: f64) -> Observed {
+    pub(crate) fn observe(&mut self, a: &Mat<f64>, noise: f64) -> ObservedCell {
         let (lanes, q, arch) = (self.lanes(), self.q, self.arch);
         let (mut f, mut gain) = (Mat::zeros(lanes, q), Mat::zeros(lanes, q));
         let mut variance = vec![noise; lanes];
@@ -77,7 +77,7 @@ impl RootLanes {
             }
             to.iter_mut().zip(&variance).for_each(|(g, v)| *g /= v);
         }
-        Observed { variance, gain }
+        ObservedCell { variance, gain }
     }
 
     /// S Sᵀ of each lane, packed (lanes × q(q+1)/2).

@@ -184,5 +184,5 @@ fn squared_scores(least_squares: &LatentFactor, noise: f64, z: MatRef<'_, f64>) 
     let LatentFactor::Noiseless { eigen, rank, .. } = least_squares else { return Vec::new() };
     let t = product(eigen.vectors.subcols(0, *rank).transpose(), z); // (rank × rows)
     let share: Vec<f64> = eigen.values[..*rank].iter().map(|g| g / (g + noise)).collect();
-    t.col_iter().map(|c| c.iter().zip(&share).map(|(t, s)| t * t * s).sum()).collect()
+    t.col_iter().map(|c| c.iter().zip(&share).fold(0.0, |sum, (t, s)| sum + t * t * s)).collect()
 }

@@ -33,13 +33,7 @@ impl Folds {
     }
 
     fn fold_of(&self, row: usize) -> usize {
-        // SplitMix64: neighbours end in different folds.
-        let mut x = (row as u64).wrapping_add(self.seed).wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        #[allow(clippy::cast_possible_truncation, reason = "a remainder")]
-        let fold = ((x ^ (x >> 31)) % self.parts.len() as u64) as usize;
-        fold
+        fold_of(row, self.parts.len(), self.seed)
     }
 
     /// Of all rows.
@@ -64,6 +58,17 @@ impl Folds {
         });
         scores.collect::<Result<_>>().map(FoldScores)
     }
+}
+
+/// The fold of a row.
+pub(super) fn fold_of(row: usize, folds: usize, seed: u64) -> usize {
+    // SplitMix64: neighbours end in different folds.
+    let mut x = (row as u64).wrapping_add(seed).wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    #[allow(clippy::cast_possible_truncation, reason = "a remainder")]
+    let fold = ((x ^ (x >> 31)) % folds as u64) as usize;
+    fold
 }
 
 impl Accumulator for Folds {

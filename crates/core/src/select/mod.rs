@@ -9,6 +9,7 @@ mod cells;
 mod complete;
 mod fold_scores;
 mod folds;
+mod groups;
 mod incomplete;
 mod parallel;
 mod split;
@@ -16,6 +17,7 @@ mod table;
 mod threshold;
 mod validation;
 
+pub use groups::{GroupChoice, GroupLine, GroupSelection, SelectGroups};
 pub use split::{CellSplit, HiddenCell};
 pub use table::{Absent, Choice, Line, Selection};
 pub use validation::{CellScores, CellValidation};

@@ -41,6 +41,7 @@ mod rotate;
 mod scales;
 mod scales_several;
 mod select;
+mod select_groups;
 mod select_holes;
 mod threads;
 mod units;

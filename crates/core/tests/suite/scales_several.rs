@@ -228,9 +228,9 @@ fn fits_with_missing_values_keep_the_noise_of_small_features() {
 
             assert!(fit.report.converged(), "{large:?} {ratio:e}");
             let covered = coverage(&fit.model, &x, &seen);
-            for (covered, cells) in covered.iter().zip([600.0, 1500.0]) {
+            for (covered, cells) in covered.iter().zip([600.0_f64, 1500.0]) {
                 // Three and a half binomial deviations.
-                let error = 3.5 * (0.95 * 0.05 / cells as f64).sqrt();
+                let error = 3.5 * (0.95 * 0.05 / cells).sqrt();
                 assert!((covered - 0.95).abs() < error, "{large:?} {ratio:e}: {covered}");
             }
             fit.spectrum().unwrap().noise_variance()

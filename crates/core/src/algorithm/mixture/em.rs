@@ -26,12 +26,31 @@ pub(crate) struct MixtureSettings {
     pub(crate) prior: Option<CollapsePrior>,
     /// What the pooled model leaves unexplained of each feature (p).
     pub(crate) unexplained: Vec<f64>,
+    /// Least unexplained variance of a feature that the prior speaks of.
+    pub(crate) least: f64,
 }
 
 impl MixtureSettings {
     /// The prior of a mixture: a single component cannot shrink.
     fn prior(&self, mixture: &Mixture) -> Option<&CollapsePrior> {
         self.prior.as_ref().filter(|_| mixture.n_components() > 1)
+    }
+
+    /// The same with a prior of the variances that this mixture leaves unexplained, Σ πₖψₖ; `None` where those
+    /// are what the prior has, up to a share `near`.
+    ///
+    /// The pooled model takes what lies between groups for unexplained. Of groups that lie far apart one row of
+    /// that would be most of the noise.
+    pub(crate) fn settled(&self, mixture: &Mixture, near: f64) -> Option<Self> {
+        let prior = self.prior(mixture)?;
+        let parts = || mixture.weights().iter().zip(mixture.components());
+        let mean = |j: usize| parts().map(|(weight, c)| weight * c.noise().of(j)).sum::<f64>();
+        let variances: Vec<f64> = (0..prior.variances.len()).map(|j| mean(j).max(self.least)).collect();
+        let changed = |(new, old): (&f64, &f64)| (new / old - 1.0).abs() > near;
+        if !variances.iter().zip(&prior.variances).any(changed) {
+            return None;
+        }
+        Some(Self { prior: Some(CollapsePrior { rows: prior.rows, variances }), ..self.clone() })
     }
 }
 

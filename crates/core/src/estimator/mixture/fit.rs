@@ -31,9 +31,9 @@ const MOST_LATENT: usize = 12;
 const PATIENCE: usize = 2;
 
 /// One model of all rows: where components come from.
-struct Pooled {
-    component: LinearGaussian,
-    report: Report,
+pub(super) struct Pooled {
+    pub(super) component: LinearGaussian,
+    pub(super) report: Report,
 }
 
 /// The best mixture of a number of latent variables, and how it was come by.
@@ -58,13 +58,17 @@ impl MixturePpca {
         let latent = self.latent_variables(p)?;
         control.emit(Event::Choosing);
         let pooled = self.pooled(*latent.start(), source, &control.quiet())?;
-        let by_cells = pooled.report.holes.is_some()
-            || source.observed_only()
-            || self.noise.diagonal && (self.noise.shared || p > NEWTON_FEATURES);
-        match by_cells {
+        match self.goes_by_cells(&pooled, source) {
             true => self.fit_parts::<Latent>(pooled, latent, source, control, started),
             false => self.fit_parts::<Moments>(pooled, latent, source, control, started),
         }
+    }
+
+    /// Whether a step works on the cells of each row; else the closed form of complete rows serves.
+    pub(super) fn goes_by_cells(&self, pooled: &Pooled, source: &dyn RowSource) -> bool {
+        pooled.report.holes.is_some()
+            || source.observed_only()
+            || self.noise.diagonal && (self.noise.shared || source.n_features() > NEWTON_FEATURES)
     }
 
     /// The numbers of latent variables of a component that are looked at.
@@ -83,7 +87,7 @@ impl MixturePpca {
     }
 
     /// PPCA or factor analysis of all rows.
-    fn pooled(&self, q: usize, source: &dyn RowSource, control: &Control<'_>) -> Result<Pooled> {
+    pub(super) fn pooled(&self, q: usize, source: &dyn RowSource, control: &Control<'_>) -> Result<Pooled> {
         let p = source.n_features();
         let run = crate::estimator::Run { tolerance: None, max_iterations: None, ..self.run };
         // One latent variable tells the noise of each feature where none is wanted.
@@ -100,12 +104,12 @@ impl MixturePpca {
         Ok(Pooled { component, report })
     }
 
-    fn settings(&self, pooled: &Pooled) -> MixtureSettings {
+    pub(super) fn settings(&self, pooled: &Pooled) -> MixtureSettings {
         let (p, total) = (pooled.report.features, pooled.report.total_variance);
         let least = LEAST_UNEXPLAINED * total / p as f64;
         let unexplained: Vec<f64> = (0..p).map(|j| pooled.component.noise().of(j).max(least)).collect();
         let prior = self.prior.map(|rows| CollapsePrior { rows, variances: unexplained.clone() });
-        MixtureSettings { noise: self.noise, prior, unexplained }
+        MixtureSettings { noise: self.noise, prior, unexplained, least }
     }
 
     fn fit_parts<E: ComponentEvidence>(
@@ -120,7 +124,7 @@ impl MixturePpca {
         let rows: &dyn RowSource = some.as_ref().map_or(source, |table| table);
         let found = self.best_latent::<E>(pooled, latent, (source, rows), control)?;
         control.emit(Event::Fitting);
-        let all = Search::<E>::over(source, &found.settings, control);
+        let all = Search::<E>::over(source, found.settings.clone(), control);
         let tolerance = self.run.tolerance.unwrap_or(TOLERANCE);
         let limits = Limits { tolerance, iterations: self.run.iterations() };
         let Candidate { best, table, mut dropped, pooled, .. } = found;
@@ -164,13 +168,13 @@ impl MixturePpca {
         if !several {
             return Ok(best);
         }
-        let search = Search::over(rows, &best.settings, control);
+        let search = Search::over(rows, best.settings.clone(), control);
         let row = |found: &MixtureOptimum<E>| self.row(found, &best.pooled);
         let refined = search.with_own_latent(best.best, &row)?;
         Ok(Candidate { best: refined, ..best })
     }
 
-    fn row<E>(&self, found: &MixtureOptimum<E>, pooled: &Pooled) -> NumberOfGroups {
+    pub(super) fn row<E>(&self, found: &MixtureOptimum<E>, pooled: &Pooled) -> NumberOfGroups {
         NumberOfGroups::of(found, self.noise.shared, pooled.report.counted_weight())
     }
 
@@ -181,22 +185,24 @@ impl MixturePpca {
         rows: &dyn RowSource,
         control: &Control<'_>,
     ) -> Result<Candidate<E>> {
-        let settings = self.settings(&pooled);
-        let search = Search::over(rows, &settings, control);
+        let mut search = Search::over(rows, self.settings(&pooled), control);
         let (best, table) = match &self.start {
-            Some(start) => (search.optimum(start.clone())?, Vec::new()),
-            None => self.grow(&search, &pooled)?,
+            Some(start) => {
+                let found = search.optimum(start.clone())?;
+                (search.settle(found)?, Vec::new())
+            }
+            None => self.grow(&mut search, &pooled)?,
         };
         let (bic, groups) = (self.row(&best, &pooled).bic, best.mixture.n_components());
         let wanted = if self.start.is_some() { 0 } else { self.groups.range().0 };
         let (dropped, passes) = (wanted.saturating_sub(groups), search.passes());
-        Ok(Candidate { pooled, settings, best, bic, table, dropped, passes })
+        Ok(Candidate { pooled, settings: search.settings, best, bic, table, dropped, passes })
     }
 
     /// Components join one by one, until there are as many as wanted or BIC has had enough of them.
     fn grow<E: ComponentEvidence>(
         &self,
-        search: &Search<'_, E>,
+        search: &mut Search<'_, E>,
         pooled: &Pooled,
     ) -> Result<(MixtureOptimum<E>, Vec<NumberOfGroups>)> {
         let (fewest, most) = self.groups.range();
@@ -210,21 +216,27 @@ impl MixturePpca {
             if groups > fewest && since >= PATIENCE {
                 break;
             }
-            let next = match search.grown(&current) {
+            let clusters = search.from_clusters(pooled, groups + 1, self.run.seed)?;
+            let next = match search.grown(&current, clusters) {
                 // There are enough without the one that would shrink.
                 Err(Error::ShrunkComponent { .. }) if groups >= fewest => break,
                 next => next?,
             };
             let Some(next) = next else { break };
+            let settings = search.settings.clone();
+            let next = search.settle(next)?;
             let before = std::mem::replace(&mut current, next);
             if groups >= fewest && table[groups - 1].bic < best_bic {
-                (best, best_bic) = (Some(before), table[groups - 1].bic);
+                (best, best_bic) = (Some((before, settings)), table[groups - 1].bic);
             }
             table.push(self.row(&current, pooled));
         }
         let last = table.last().map_or(f64::INFINITY, |row| row.bic);
-        let best = best.filter(|_| best_bic <= last).unwrap_or(current);
-        Ok((search.moved(best)?, table))
+        if let Some((before, settings)) = best.filter(|_| best_bic <= last) {
+            (current, search.settings) = (before, settings);
+        }
+        let moved = search.moved(current)?;
+        Ok((search.settle(moved)?, table))
     }
 
     fn finished<E: ComponentEvidence>(

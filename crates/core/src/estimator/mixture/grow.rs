@@ -13,9 +13,14 @@ use crate::model::Mixture;
 const SPLIT_ROWS: f64 = 2.0;
 
 impl<E: ComponentEvidence> Search<'_, E> {
-    /// The optimum with one more component; `None` where there are too few rows for that.
-    pub(super) fn grown(&self, from: &MixtureOptimum<E>) -> Result<Option<MixtureOptimum<E>>> {
-        let mut starts = Vec::new();
+    /// The optimum with one more component, by splitting or from other starts; `None` where there are too few
+    /// rows for that.
+    pub(super) fn grown(
+        &self,
+        from: &MixtureOptimum<E>,
+        others: Vec<Mixture>,
+    ) -> Result<Option<MixtureOptimum<E>>> {
+        let mut starts = others;
         for k in 0..from.mixture.n_components() {
             starts.extend(self.splits(&from.mixture, &from.parts, k)?);
         }

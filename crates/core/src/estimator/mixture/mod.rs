@@ -1,9 +1,11 @@
 //! Mixtures of PPCA and of factor analysers: options, the growth of the number of components, and the fit.
 
+mod clusters;
 mod fit;
 mod grow;
 mod moves;
 mod own_latent;
+mod path;
 mod report;
 mod search;
 
@@ -20,7 +22,9 @@ use crate::error::{Error, Result};
 use crate::evidence::Moments;
 use crate::model::{AnyModel, Kind, Mixture, kind};
 
+pub(crate) use path::GrownMixture;
 pub use report::{MixtureReport, NumberOfGroups};
+pub(crate) use search::sample;
 
 /// Rows that the prior counts as in each component.
 const PRIOR_ROWS: f64 = 1.0;

@@ -21,6 +21,9 @@ const SHORT: usize = 10;
 const KEPT: usize = 2;
 /// Nats per row that may be left to gain while optima are compared, and most steps for that.
 const COMPARED: Limits = Limits { tolerance: 1e-6, iterations: 150 };
+/// Change of the unexplained variances up to which a prior has settled, and most rounds for that.
+const SETTLED: f64 = 1e-3;
+const SETTLING: usize = 5;
 /// Cells of a sample on which optima are looked for: more of them do not change which is best.
 const SAMPLE_CELLS: usize = 200_000;
 /// Least rows of a sample.
@@ -29,7 +32,7 @@ const SAMPLE_ROWS: usize = 4000;
 /// Where optima are looked for.
 pub(super) struct Search<'a, E> {
     pub(super) source: &'a dyn RowSource,
-    pub(super) settings: &'a MixtureSettings,
+    pub(super) settings: MixtureSettings,
     pub(super) control: &'a Control<'a>,
     passes: AtomicUsize,
     evidence: PhantomData<fn() -> E>,
@@ -38,7 +41,7 @@ pub(super) struct Search<'a, E> {
 impl<'a, E: ComponentEvidence> Search<'a, E> {
     pub(super) fn over(
         source: &'a dyn RowSource,
-        settings: &'a MixtureSettings,
+        settings: MixtureSettings,
         control: &'a Control<'a>,
     ) -> Self {
         Self { source, settings, control, passes: AtomicUsize::new(0), evidence: PhantomData }
@@ -60,7 +63,7 @@ impl<'a, E: ComponentEvidence> Search<'a, E> {
         limits: Limits,
         control: &Control<'_>,
     ) -> Result<(MixtureOptimum<E>, Journey)> {
-        let iteration = MixtureEm::new(start, self.settings);
+        let iteration = MixtureEm::new(start, &self.settings);
         let found = drive(Passes::over(self.source, iteration), limits, control)?;
         self.passes.fetch_add(found.1.passes, Ordering::Relaxed);
         Ok(found)
@@ -72,6 +75,19 @@ impl<'a, E: ComponentEvidence> Search<'a, E> {
             (_, Journey { stop: Stop::Interrupted, .. }) => Err(Error::Interrupted),
             (found, _) => Ok(found),
         }
+    }
+
+    /// The optimum with a prior that speaks of what the mixture itself leaves unexplained.
+    pub(super) fn settle(&mut self, mut found: MixtureOptimum<E>) -> Result<MixtureOptimum<E>> {
+        for _ in 0..SETTLING {
+            let Some(settings) = self.settings.settled(&found.mixture, SETTLED) else { break };
+            self.settings = settings;
+            found = match self.optimum(found.mixture.clone())? {
+                better if better.starved.is_none() => better,
+                _ => break,
+            };
+        }
+        Ok(found)
     }
 
     /// The best optimum from several starts: short runs from all, long ones from the best of those. `None`
@@ -106,7 +122,7 @@ fn usable<E>(ends: Vec<Result<MixtureOptimum<E>>>) -> Result<Vec<MixtureOptimum<
 }
 
 /// A sample of the rows where there are very many: one from each of as many stretches of equal length.
-pub(super) fn sample(source: &dyn RowSource, seed: u64) -> Result<Option<Table<'static>>> {
+pub(crate) fn sample(source: &dyn RowSource, seed: u64) -> Result<Option<Table<'static>>> {
     let (p, rows) = (source.n_features(), source.n_rows());
     let wanted = (SAMPLE_CELLS / p.max(1)).max(SAMPLE_ROWS);
     let Some(n) = rows.filter(|n| *n > 2 * wanted && !source.observed_only()) else { return Ok(None) };

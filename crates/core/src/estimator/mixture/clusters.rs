@@ -1,0 +1,50 @@
+//! Starts from clusters of rows: a second opinion beside growing.
+//!
+//! Growing splits one component at a time, and where the rows of two groups have been shared out wrongly no
+//! split may lead out of that. Clusters know nothing of what was before.
+
+use super::fit::Pooled;
+use super::search::Search;
+use crate::algorithm::mixture::ComponentEvidence;
+use crate::algorithm::seeding::Seeding;
+use crate::error::{Error, Result};
+use crate::estimator::{Fit, KMeans};
+use crate::linalg::Mat;
+use crate::model::{Clustering, LinearGaussian, Mixture};
+
+/// Least share of the variance that clusters may leave to a component.
+const LEAST_WITHIN: f64 = 1e-3;
+
+impl<E: ComponentEvidence> Search<'_, E> {
+    /// Mixtures of so many components around the centres of clusters: those of least inertia, and those that a
+    /// random start leads to. None where the rows do not have so many.
+    pub(super) fn from_clusters(&self, pooled: &Pooled, groups: usize, seed: u64) -> Result<Vec<Mixture>> {
+        let best = KMeans::new(groups).seed(seed);
+        let other = KMeans::new(groups).seeding(Seeding::Random).polish(false).starts(1).seed(seed + 1);
+        let mut starts = Vec::new();
+        for family in [best, other] {
+            match family.fit_with(self.source, &self.control.quiet()) {
+                Ok(Fit { model, report }) if model.centres().nrows() == groups => {
+                    let explained = report.clusters().and_then(|found| found.explained()).unwrap_or(0.0);
+                    starts.push(around(&model, 1.0 - explained, &pooled.component)?);
+                }
+                Err(Error::Interrupted) => return Err(Error::Interrupted),
+                // Growing says what the rows do not allow.
+                _ => {}
+            }
+        }
+        Ok(starts)
+    }
+}
+
+/// Components around the centres, each with the pooled loadings for the share of the variance that is left.
+fn around(clusters: &Clustering, within: f64, pooled: &LinearGaussian) -> Result<Mixture> {
+    let (w, shrink) = (pooled.loadings(), within.max(LEAST_WITHIN).sqrt());
+    let component = |k: usize| {
+        let mean = clusters.centres().row(k).iter().copied().collect();
+        let loadings = Mat::from_fn(w.nrows(), w.ncols(), |j, i| shrink * w[(j, i)]);
+        LinearGaussian::new(mean, loadings, pooled.noise().clone())
+    };
+    let components = (0..clusters.centres().nrows()).map(component).collect::<Result<_>>()?;
+    Mixture::new(clusters.shares().to_vec(), components)
+}
