@@ -94,7 +94,7 @@ fn what_is_missing_or_makes_no_sense_is_said() {
 }
 
 #[test]
-fn the_number_of_groups_is_chosen() {
+fn tables_over_the_number_of_groups() {
     let place = Place::new();
     table_of(&place, "x.csv", &groups(false));
     let asked = ["select", "x.csv", "--model", "mixture", "-k", "1-3", "--max", "1", "--folds", "3"];
