@@ -12,7 +12,7 @@ use covary::{Control, Error, FactorAnalysis, MixturePpca, Ppca, Request, Scale};
 
 use crate::common::{
     Dense, Rng, bits, close, close_all, close_matrix, data_set, matrix_bits, normal_matrix, random_model,
-    row, standardised, stored, table,
+    relative, row, standardised, stored, table,
 };
 
 /// Three components of five features, with one, two and no latent variables.
