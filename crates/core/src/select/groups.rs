@@ -505,7 +505,7 @@ mod tests {
         let select = || SelectGroups::new(MixturePpca::new(1, 0));
         for (select, told) in [
             (select().groups(0..=2), "number of groups"),
-            (select().groups(3..=2), "largest number of groups"),
+            (select().groups(RangeInclusive::new(3, 2)), "largest number of groups"),
             (select().folds(1), "folds"),
             (select().most_latent(3), "latent variables"),
         ] {

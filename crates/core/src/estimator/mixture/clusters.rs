@@ -18,14 +18,15 @@ const LEAST_WITHIN: f64 = 1e-3;
 impl<E: ComponentEvidence> Search<'_, E> {
     /// Mixtures of so many components around the centres of clusters: those of least inertia, and those that a
     /// random start leads to. None where the rows do not have so many.
-    pub(super) fn from_clusters(&self, pooled: &Pooled, groups: usize, seed: u64) -> Result<Vec<Mixture>> {
+    pub(super) fn around_clusters(&self, pooled: &Pooled, groups: usize, seed: u64) -> Result<Vec<Mixture>> {
         let best = KMeans::new(groups).seed(seed);
         let other = KMeans::new(groups).seeding(Seeding::Random).polish(false).starts(1).seed(seed + 1);
         let mut starts = Vec::new();
         for family in [best, other] {
             match family.fit_with(self.source, &self.control.quiet()) {
                 Ok(Fit { model, report }) if model.centres().nrows() == groups => {
-                    let explained = report.clusters().and_then(|found| found.explained()).unwrap_or(0.0);
+                    let explained =
+                        report.clusters().and_then(crate::estimator::ClusterReport::explained).unwrap_or(0.0);
                     starts.push(around(&model, 1.0 - explained, &pooled.component)?);
                 }
                 Err(Error::Interrupted) => return Err(Error::Interrupted),

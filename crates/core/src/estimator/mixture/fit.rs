@@ -216,7 +216,7 @@ impl MixturePpca {
             if groups > fewest && since >= PATIENCE {
                 break;
             }
-            let clusters = search.from_clusters(pooled, groups + 1, self.run.seed)?;
+            let clusters = search.around_clusters(pooled, groups + 1, self.run.seed)?;
             let next = match search.grown(&current, clusters) {
                 // There are enough without the one that would shrink.
                 Err(Error::ShrunkComponent { .. }) if groups >= fewest => break,

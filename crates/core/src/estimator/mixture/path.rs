@@ -56,7 +56,7 @@ impl MixturePpca {
                 return Ok(found);
             }
             control.check()?;
-            let clusters = search.from_clusters(pooled, found.len() + 1, self.run.seed)?;
+            let clusters = search.around_clusters(pooled, found.len() + 1, self.run.seed)?;
             let next = match search.grown(&current, clusters) {
                 // The rows do not feed one more.
                 Err(Error::ShrunkComponent { .. }) => None,
