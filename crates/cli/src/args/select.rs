@@ -26,7 +26,7 @@ pub(crate) struct Select {
 /// How many groups.
 pub(crate) enum GroupsOf {
     /// Of a mixture, and how many latent variables in each.
-    Mixture(SelectGroups),
+    Mixture(Box<SelectGroups>),
     /// Of k-means.
     KMeans(Groups),
 }
@@ -63,7 +63,7 @@ fn groups_of(flags: &flags::Select) -> Result<Option<GroupsOf>> {
         }
         select = flags.max.map_or(select.clone(), |most| select.most_latent(most));
         select = flags.folds.map_or(select.clone(), |folds| select.folds(folds));
-        return Ok(Some(GroupsOf::Mixture(select)));
+        return Ok(Some(GroupsOf::Mixture(Box::new(select))));
     }
     misused(flags.noise.is_some(), "--noise", "mixture")?;
     misused(flags.shared_noise, "--shared-noise", "mixture")?;

@@ -5,16 +5,15 @@
 
 use std::ops::RangeInclusive;
 
-use serde::{Deserialize, Serialize};
-
 use super::CELL_FOLDS;
 use super::fold_scores::{FoldScores, because};
-use super::folds::fold_of;
+use super::group_table::{GroupChoice, GroupLine, GroupSelection};
+use super::row_folds::RowsOfFold;
 use super::split::CellSplit;
 use super::table::Absent;
 use super::validation::CellValidation;
 use crate::control::Control;
-use crate::data::{Chunk, RowSource, Rows, map_chunks};
+use crate::data::{RowSource, Rows};
 use crate::error::{Error, Result};
 use crate::estimator::{GrownMixture, MissingCells, MixturePpca, explained, sample, with_threads};
 use crate::evidence::{Survey, gather};
@@ -51,65 +50,6 @@ pub struct SelectGroups {
     cells: bool,
     seed: u64,
     threads: Option<usize>,
-}
-
-/// What a number of groups and of latent variables gives.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct GroupLine {
-    /// K.
-    pub groups: usize,
-    /// q of each group.
-    pub latent: usize,
-    /// Number of free parameters.
-    pub parameters: usize,
-    /// Log-likelihood of the rows.
-    pub log_likelihood: f64,
-    /// −2ℓ + parameters · ln n.
-    pub bic: f64,
-    /// −2ℓ + 2 · parameters.
-    pub aic: f64,
-    /// BIC and twice the entropy of the responsibilities.
-    pub icl: f64,
-    /// Mean log density of held-out rows, and its standard error over the folds.
-    pub cross_validated: Option<f64>,
-    /// Its standard error over the folds.
-    pub cross_validated_error: Option<f64>,
-    /// Q² of hidden cells, in units of each feature's deviation.
-    pub q2: Option<f64>,
-    /// Its standard error over the folds.
-    pub q2_error: Option<f64>,
-}
-
-/// What a method chooses.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GroupChoice {
-    /// Its name.
-    pub method: String,
-    /// K.
-    pub groups: usize,
-    /// q.
-    pub latent: usize,
-    /// What it goes by.
-    pub reason: String,
-}
-
-/// The table, the choices and the recommendation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct GroupSelection {
-    /// Rows of positive weight.
-    pub rows: usize,
-    /// Number of features.
-    pub features: usize,
-    /// What is missing; `None` for complete rows.
-    pub holes: Option<MissingCells>,
-    /// In ascending number of parameters.
-    pub table: Vec<GroupLine>,
-    /// One per method.
-    pub choices: Vec<GroupChoice>,
-    /// Methods that choose nothing here.
-    pub absent: Vec<Absent>,
-    /// What to take.
-    pub recommended: GroupChoice,
 }
 
 impl SelectGroups {
@@ -320,41 +260,11 @@ impl SelectGroups {
             true => because(what, (chosen, best)),
             false => format!(
                 "predicts {what} as well as {}, the best, within a standard error",
-                name(&table[kept[best]])
+                table[kept[best]].name()
             ),
         };
         Some(GroupChoice::new(method, &table[kept[chosen]], reason))
     }
-}
-
-impl GroupLine {
-    fn of(grown: &GrownMixture) -> Self {
-        let reached = &grown.reached;
-        Self {
-            groups: reached.groups,
-            latent: reached.latent,
-            parameters: grown.parameters,
-            log_likelihood: reached.log_likelihood,
-            bic: reached.bic,
-            aic: reached.aic,
-            icl: reached.icl,
-            cross_validated: None,
-            cross_validated_error: None,
-            q2: None,
-            q2_error: None,
-        }
-    }
-}
-
-impl GroupChoice {
-    fn new(method: &str, line: &GroupLine, reason: String) -> Self {
-        Self { method: method.into(), groups: line.groups, latent: line.latent, reason }
-    }
-}
-
-/// A line in words.
-fn name(line: &GroupLine) -> String {
-    format!("{} groups of {} latent variables", line.groups, line.latent)
 }
 
 /// Whether the last numbers of groups were no better by BIC.
@@ -401,73 +311,9 @@ impl LineScores {
     }
 }
 
-/// Rows of which those of one fold count nothing.
-struct RowsOfFold<'a> {
-    source: &'a dyn RowSource,
-    fold: usize,
-    folds: usize,
-    seed: u64,
-}
-
-impl RowsOfFold<'_> {
-    fn is_held_out(&self, row: usize) -> bool {
-        fold_of(row, self.folds, self.seed) == self.fold
-    }
-
-    /// Mean log density of the rows that do not count.
-    fn held_out_density(&self, mixture: &Mixture) -> Result<f64> {
-        let parts = map_chunks(self.source, |chunk| {
-            let held_out = |i: &usize| self.is_held_out(chunk.first_row() + i);
-            let rows: Vec<usize> = (0..chunk.nrows()).filter(held_out).collect();
-            let some = chunk.select(&rows)?;
-            let densities = mixture.log_density(&some)?;
-            let weight = |i: usize| some.weights().map_or(1.0, |w| w[i]);
-            let sum: f64 = densities.iter().enumerate().map(|(i, l)| weight(i) * l).sum();
-            Ok((sum, (0..rows.len()).map(weight).sum::<f64>()))
-        })?;
-        let (sum, weight) = parts.into_iter().fold((0.0, 0.0), |(a, b), (c, d)| (a + c, b + d));
-        Ok(sum / weight)
-    }
-}
-
-impl RowSource for RowsOfFold<'_> {
-    fn n_features(&self) -> usize {
-        self.source.n_features()
-    }
-
-    fn n_chunks(&self) -> usize {
-        self.source.n_chunks()
-    }
-
-    fn chunk(&self, index: usize) -> Result<Chunk<'_>> {
-        let chunk = self.source.chunk(index)?;
-        let weight = |i: usize| match self.is_held_out(chunk.first_row() + i) {
-            true => 0.0,
-            false => chunk.weights().map_or(1.0, |w| w[i]),
-        };
-        let weights: Vec<f64> = (0..chunk.nrows()).map(weight).collect();
-        chunk.with_weights(weights)
-    }
-
-    fn n_rows(&self) -> Option<usize> {
-        self.source.n_rows()
-    }
-
-    fn feature_names(&self) -> Option<&[String]> {
-        self.source.feature_names()
-    }
-
-    fn observed_only(&self) -> bool {
-        self.source.observed_only()
-    }
-
-    fn check(&self) -> Result<()> {
-        self.source.check()
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::folds::fold_of;
     use super::*;
     use crate::Ppca;
     use crate::linalg::Mat;
