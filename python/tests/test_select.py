@@ -157,7 +157,7 @@ def test_the_number_of_groups():
     model = covary.MixturePPCA(*found.recommended).fit(X)
     at = np.flatnonzero((found.table["groups"] == 2) & (found.table["latent"] == 1))[0]
     np.testing.assert_allclose(model.bic_, found.table["bic"][at], rtol=1e-4)
-    clusters = covary.select(X, model="kmeans", groups=4)
+    clusters = covary.select(rng.normal(size=(120, 4)) + shift, model="kmeans", groups=4)
     assert clusters.recommended == 2 and list(clusters.table["clusters"]) == [1, 2, 3, 4]
     assert "take 2" in repr(clusters)
 
