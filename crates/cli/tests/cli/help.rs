@@ -34,7 +34,7 @@ fn the_first_page() {
       score        How well each row fits the model
       assign       The cluster or mixture component of each row
       sample       Draw new rows from a model
-      select       How many components: what each method would take, and a recommendation
+      select       How many components or groups: what each method would take, and a recommendation
       rotate       Rotate loadings so that they can be read
       inspect      What is in a model, for people or as JSON
       moments      Summarise one part of the data, to be merged with others

@@ -2,16 +2,19 @@
 
 use covary::linalg::Mat;
 
-use crate::support::{Place, csv, table_of};
+use crate::support::{Place, csv, noise, table_of};
 
-/// Two groups of forty rows of three features, ten apart.
+/// Two groups of forty rows of three features, ten apart: normal, as sums of twelve uniform numbers nearly are.
 fn groups(missing: bool) -> Mat<f64> {
-    let wave = |i: usize, j: usize| ((i * 37 + j * 101) as f64).sin();
-    let cell = |i: usize, j: usize| {
+    let mut uniform = noise(5);
+    let mut normal = || (0..12).map(|_| uniform()).sum::<f64>();
+    let mut x = Mat::zeros(80, 3);
+    for i in 0..80 {
         let (shift, along) = if i < 40 { (0.0, [2.0, 1.0, 0.0]) } else { (10.0, [0.0, -1.0, 2.0]) };
-        shift + along[j] * wave(i, 7) + 0.3 * wave(i, j)
-    };
-    Mat::from_fn(80, 3, |i, j| if missing && (i + 3 * j) % 7 == 0 { f64::NAN } else { cell(i, j) })
+        let z = normal();
+        (0..3).for_each(|j| x[(i, j)] = shift + along[j] * z + 0.3 * normal());
+    }
+    Mat::from_fn(80, 3, |i, j| if missing && (i + 3 * j) % 7 == 0 { f64::NAN } else { x[(i, j)] })
 }
 
 fn fitted(missing: bool) -> Place {
@@ -107,9 +110,13 @@ fn tables_over_the_number_of_groups() {
         (Some(2), Some(1))
     );
     assert!(told["table"].as_array().unwrap().iter().all(|line| line["bic"].is_f64()));
-    let told = place.json(&["select", "x.csv", "--model", "kmeans", "-k", "1-4", "--json"]);
+    let mut uniform = noise(6);
+    let mut normal = || (0..12).map(|_| uniform()).sum::<f64>();
+    let round = Mat::from_fn(80, 3, |i, _| normal() + if i < 40 { 0.0 } else { 10.0 });
+    table_of(&place, "round.csv", &round);
+    let told = place.json(&["select", "round.csv", "--model", "kmeans", "-k", "1-4", "--json"]);
     assert_eq!(told["recommended"].as_u64(), Some(2));
-    let text = place.ok(&["select", "x.csv", "--model", "kmeans", "-k", "1-4"]);
+    let text = place.ok(&["select", "round.csv", "--model", "kmeans", "-k", "1-4"]);
     assert!(text.contains("gap") && text.contains("take 2: chosen by the gap statistic"), "{text}");
     for (line, told) in [
         (&["select", "x.csv", "-k", "3"][..], "-k is for --model mixture or kmeans"),

@@ -181,7 +181,7 @@ const LEAST_SHARE: f64 = 1e-6;
 /// What two features that are the same may lack of a correlation of 1 in the available cases, at most and in
 /// units of 1/√rows: their variances are of different rows.
 const SUSPICIOUS: f64 = 0.1;
-const DEVIATIONS: f64 = 10.0;
+const DEVIATIONS: f64 = 4.0;
 /// Rows that two features must have in common for a correlation of ±1 to mean something.
 const FEWEST_COMMON: usize = 10;
 

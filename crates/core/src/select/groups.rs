@@ -37,7 +37,7 @@ const PATIENCE: usize = 3;
 /// let wave = |i: usize, j: usize| ((i * (j + 2)) as f64 * 0.7).sin();
 /// let cell = |i: usize, j: usize| 3.0 * wave(i, 0) + 0.2 * wave(i, j + 1) + if i % 2 == 0 { 20.0 } else { 0.0 };
 /// let cells: Vec<f64> = (0..80).flat_map(|i| (0..3).map(move |j| cell(i, j))).collect();
-/// let found = SelectGroups::new(MixturePpca::new(1, 1)).groups(1..=3).run(Rows::from_slice(&cells, 3)?)?;
+/// let found = SelectGroups::new(MixturePpca::new(1, 1)).groups(1..=2).run(Rows::from_slice(&cells, 3)?)?;
 /// assert_eq!(found.recommended.groups, 2);
 /// # Ok::<(), covary::Error>(())
 /// ```
