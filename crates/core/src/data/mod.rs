@@ -1,9 +1,9 @@
 //! Rows: arrays, files and partitions as chunks of cells, with missing values and weights.
 
 mod chunk;
-mod counted;
 mod features;
 mod observed;
+mod reweighted;
 mod rows;
 mod scaled;
 mod source;
@@ -13,9 +13,9 @@ mod watched;
 
 pub(crate) use chunk::with_view;
 pub use chunk::{Block, Cells, Chunk, Order, Real};
-pub(crate) use counted::CountedRows;
 pub(crate) use features::FeatureSubset;
 pub use observed::{Observed, ObservedRows};
+pub(crate) use reweighted::{Reweighted, with_weights_times};
 pub use rows::Rows;
 pub(crate) use scaled::ScaledRows;
 pub use source::{RowSource, RowStream, counted_rows, counted_weight, map_chunks};

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use super::arrays::{Array, Arrays, StoredArrays};
-use super::capability::{
-    Decode, Density, Encode, Fill, Gaussian, LatentPosterior, Loadings, Reconstruct, numbered,
-};
+use super::capability::{Decode, Density, Encode, Fill, LatentPosterior, Loadings, Reconstruct, numbered};
+use super::gaussian::Gaussian;
 use super::{AnyModel, Capability, Kind, LinearGaussian, Model, Noise, Posterior, Reconstruction, ppca};
 use crate::data::{RowSource, Rows};
 use crate::error::{Error, Result};

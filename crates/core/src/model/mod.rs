@@ -5,6 +5,7 @@ mod capability;
 mod clustering;
 mod factored;
 mod factors;
+mod gaussian;
 mod groups;
 mod impute;
 mod inference;
@@ -22,11 +23,12 @@ mod sample;
 
 pub use arrays::{Array, Arrays, StoredArrays};
 pub use capability::{
-    AnyModel, Assign, Capability, Decode, Density, Encode, Fill, Gaussian, LatentPosterior, Loadings,
-    Memberships, Model, Reconstruct,
+    AnyModel, Assign, Capability, Decode, Density, Encode, Fill, LatentPosterior, Loadings, Memberships,
+    Model, Reconstruct,
 };
 pub use clustering::Clustering;
 pub use factors::{Factors, Scores};
+pub use gaussian::Gaussian;
 pub use impute::{Conditional, Imputed, Predicted};
 pub use kind::{KINDS, Kind};
 pub use linear_gaussian::{LinearGaussian, Noise};

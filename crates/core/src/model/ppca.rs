@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use super::arrays::{Array, Arrays, StoredArrays};
-use super::capability::{
-    Decode, Density, Encode, Fill, Gaussian, LatentPosterior, Loadings, Reconstruct, numbered,
-};
+use super::capability::{Decode, Density, Encode, Fill, LatentPosterior, Loadings, Reconstruct, numbered};
+use super::gaussian::Gaussian;
 use super::{AnyModel, Capability, Factors, Kind, LinearGaussian, Model, Noise, Posterior, Reconstruction};
 use crate::data::RowSource;
 use crate::error::Result;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::arrays::{Array, Arrays, StoredArrays};
-use super::capability::{Decode, Density, Encode, Fill, Gaussian, Loadings, Reconstruct, numbered};
+use super::capability::{Decode, Density, Encode, Fill, Loadings, Reconstruct, numbered};
+use super::gaussian::Gaussian;
 use super::{AnyModel, Capability, Factors, Kind, LinearGaussian, Model, Noise, Reconstruction, ppca};
 use crate::data::{RowSource, Rows, ScaledRows};
 use crate::error::{Error, Result};

@@ -5,9 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::arrays::{Array, Arrays, StoredArrays};
-use super::capability::{
-    Decode, Density, Encode, Fill, LatentPosterior, Loadings, Reconstruct, is_proper, numbered,
-};
+use super::capability::{Decode, Density, Encode, Fill, LatentPosterior, Loadings, Reconstruct, numbered};
+use super::gaussian::is_proper;
 use super::questions::column;
 use super::{
     AnyModel, Capability, Conditional, Factors, Imputed, Kind, LatentCovariance, LinearGaussian, Model,

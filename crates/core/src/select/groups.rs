@@ -144,19 +144,23 @@ impl SelectGroups {
         let mut table: Vec<GroupLine> = all.iter().flatten().map(GroupLine::of).collect();
         table.retain(|line| self.groups.contains(&line.groups));
         table.sort_by_key(|line| (line.parameters, line.groups));
-        let most: Vec<usize> = all.iter().map(Vec::len).collect();
+        if table.is_empty() {
+            let (name, value) = ("the smallest number of groups", self.groups.start().to_string());
+            return Err(Error::Parameter { name, value, allowed: "no more than the rows can feed" });
+        }
         let mut choices = Vec::new();
-        let held_out = self.held_out(&most, &table, source, control)?;
-        choices.extend(self.choice("cross-validation", "held-out rows", &held_out, &table));
+        let growth = GrowthInFolds { select: self, table: &table, source, control };
+        let held_out = growth.held_out()?;
+        let cells = if self.cells { Some(growth.hidden_cells()?) } else { None };
+        choices.extend(held_out.choice("cross-validation", "held-out rows", &table));
         held_out.write(&mut table, |line| (&mut line.cross_validated, &mut line.cross_validated_error));
         let mut absent = Vec::new();
-        match self.cells {
-            true => {
-                let cells = self.hidden_cells(&most, &table, source, control)?;
-                choices.extend(self.choice("cells", "hidden cells", &cells, &table));
+        match cells {
+            Some(cells) => {
+                choices.extend(cells.choice("cells", "hidden cells", &table));
                 cells.write(&mut table, |line| (&mut line.q2, &mut line.q2_error));
             }
-            false => absent.push(Absent::new("cells", "not asked for: it takes as long again")),
+            None => absent.push(Absent::new("cells", "not asked for: it takes as long again")),
         }
         let least = |method: &str, reason: &str, of: fn(&GroupLine) -> f64| {
             let best = table.iter().min_by(|a, b| of(a).total_cmp(&of(b)));
@@ -182,41 +186,40 @@ impl SelectGroups {
                 grown => grown?,
             };
             all.push(grown);
-            let best: Vec<f64> = all.iter().map(|grown| least_bic(grown).1).collect();
+            let best: Vec<f64> = all.iter().map(|grown| least_bic(grown)).collect();
             if self.latent.is_none() && idle(&best) >= PATIENCE {
                 break;
             }
         }
         Ok(all)
     }
+}
 
+/// Mixtures grown once more for each fold, as far as the table goes.
+struct GrowthInFolds<'a> {
+    select: &'a SelectGroups,
+    table: &'a [GroupLine],
+    source: &'a dyn RowSource,
+    control: &'a Control<'a>,
+}
+
+impl GrowthInFolds<'_> {
     /// Mean log density of held-out rows.
-    fn held_out(
-        &self,
-        most: &[usize],
-        table: &[GroupLine],
-        source: &dyn RowSource,
-        control: &Control<'_>,
-    ) -> Result<LineScores> {
+    fn held_out(&self) -> Result<LineScores> {
+        let SelectGroups { folds, seed, .. } = *self.select;
         let fold = |fold: usize| {
-            let of = RowsOfFold { source, fold, folds: self.folds, seed: self.seed };
-            self.scores(most, table, &of, control, |mixture| of.held_out_density(mixture))
+            let of = RowsOfFold { source: self.source, fold, folds, seed };
+            self.scores(&of.training(), |mixture| of.held_out_density(mixture))
         };
-        (0..self.folds).map(fold).collect::<Result<_>>().map(LineScores)
+        (0..folds).map(fold).collect::<Result<_>>().map(LineScores)
     }
 
     /// Q² of hidden cells.
-    fn hidden_cells(
-        &self,
-        most: &[usize],
-        table: &[GroupLine],
-        source: &dyn RowSource,
-        control: &Control<'_>,
-    ) -> Result<LineScores> {
-        let splits = CellSplit::folds(source, self.folds, self.seed, control)?;
+    fn hidden_cells(&self) -> Result<LineScores> {
+        let splits = CellSplit::folds(self.source, self.select.folds, self.select.seed, self.control)?;
         let fold = |split: &CellSplit| {
-            let cells = CellValidation::new(source, split)?;
-            self.scores(most, table, cells.training(), control, |mixture| Ok(cells.score(mixture)?.q2()))
+            let cells = CellValidation::new(self.source, split)?;
+            self.scores(cells.training(), |mixture| Ok(cells.score(mixture)?.q2()))
         };
         splits.iter().map(fold).collect::<Result<_>>().map(LineScores)
     }
@@ -224,46 +227,25 @@ impl SelectGroups {
     /// The score of each line when mixtures are grown on some rows; `None` where they do not feed that many.
     fn scores(
         &self,
-        most: &[usize],
-        table: &[GroupLine],
         training: &dyn RowSource,
-        control: &Control<'_>,
         score: impl Fn(&Mixture) -> Result<f64>,
     ) -> Result<Vec<Option<f64>>> {
-        let mut scores = vec![None; table.len()];
-        for (q, most) in most.iter().enumerate() {
-            let grown = match self.family.path((q, *most), training, &|_| false, control) {
+        let mut scores = vec![None; self.table.len()];
+        let most_latent = self.table.iter().map(|line| line.latent).max().unwrap_or(0);
+        for q in 0..=most_latent {
+            let lines = || self.table.iter().enumerate().filter(|(_, line)| line.latent == q);
+            let Some(most) = lines().map(|(_, line)| line.groups).max() else { continue };
+            let grown = match self.select.family.path((q, most), training, &|_| false, self.control) {
                 Err(Error::TooFewCells { .. } | Error::Components { .. }) => continue,
                 grown => grown?,
             };
-            for found in &grown {
-                let same = |line: &GroupLine| (line.groups, line.latent) == (found.mixture.n_components(), q);
-                if let Some(at) = table.iter().position(same) {
+            for (at, line) in lines() {
+                if let Some(found) = grown.get(line.groups - 1) {
                     scores[at] = Some(score(&found.mixture)?).filter(|score| score.is_finite());
                 }
             }
         }
         Ok(scores)
-    }
-
-    /// The fewest parameters that predict as well as the best, within a standard error.
-    fn choice(
-        &self,
-        method: &str,
-        what: &str,
-        scores: &LineScores,
-        table: &[GroupLine],
-    ) -> Option<GroupChoice> {
-        let (kept, scores) = scores.known();
-        let (chosen, best) = scores.fewest()?;
-        let reason = match chosen == best {
-            true => because(what, (chosen, best)),
-            false => format!(
-                "predicts {what} as well as {}, the best, within a standard error",
-                table[kept[best]].name()
-            ),
-        };
-        Some(GroupChoice::new(method, &table[kept[chosen]], reason))
     }
 }
 
@@ -278,9 +260,8 @@ fn idle(numbers: &[f64]) -> usize {
     least.map_or(0, |at| numbers.len() - 1 - at)
 }
 
-fn least_bic(grown: &[GrownMixture]) -> (usize, f64) {
-    let numbers = grown.iter().map(|found| found.reached.bic).enumerate();
-    numbers.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, f64::INFINITY))
+fn least_bic(grown: &[GrownMixture]) -> f64 {
+    grown.iter().map(|found| found.reached.bic).fold(f64::INFINITY, f64::min)
 }
 
 /// Scores of the lines of a table, one list for each fold.
@@ -295,6 +276,18 @@ impl LineScores {
         let scores = self.0.iter().map(|fold| kept.iter().filter_map(|at| fold[*at]).collect());
         let scores = FoldScores(scores.collect());
         (kept, scores)
+    }
+
+    /// The fewest parameters that predict as well as the best, within a standard error.
+    fn choice(&self, method: &str, what: &str, table: &[GroupLine]) -> Option<GroupChoice> {
+        let (kept, scores) = self.known();
+        let (chosen, best) = scores.fewest()?;
+        let name = table[kept[best]].name();
+        let reason = match chosen == best {
+            true => because(what, (chosen, best)),
+            false => format!("predicts {what} as well as {name}, the best, within a standard error"),
+        };
+        Some(GroupChoice::new(method, &table[kept[chosen]], reason))
     }
 
     /// Writes means and errors into a table.
@@ -354,6 +347,7 @@ mod tests {
             (select().groups(RangeInclusive::new(3, 2)), "largest number of groups"),
             (select().folds(1), "folds"),
             (select().most_latent(3), "latent variables"),
+            (select().groups(15..=16).most_latent(0), "smallest number of groups"),
         ] {
             let error = select.run(&x).unwrap_err().to_string();
             assert!(error.contains(told), "{error}");

@@ -1,11 +1,11 @@
 //! Rows of which a part is held out, for models that are fitted in passes.
 
 use super::folds::fold_of;
-use crate::data::{Chunk, RowSource, map_chunks};
+use crate::data::{Chunk, Reweighted, RowSource, map_chunks};
 use crate::error::Result;
 use crate::model::Mixture;
 
-/// Rows of which those of one fold count nothing.
+/// Rows of which those of one fold are held out.
 pub(super) struct RowsOfFold<'a> {
     pub(super) source: &'a dyn RowSource,
     pub(super) fold: usize,
@@ -18,7 +18,18 @@ impl RowsOfFold<'_> {
         fold_of(row, self.folds, self.seed) == self.fold
     }
 
-    /// Mean log density of the rows that do not count.
+    /// The rows with a weight of 0 for those that are held out.
+    pub(super) fn training(&self) -> impl RowSource + '_ {
+        Reweighted::new(self.source, |chunk: &Chunk<'_>| {
+            let weight = |i: usize| match self.is_held_out(chunk.first_row() + i) {
+                true => 0.0,
+                false => chunk.weights().map_or(1.0, |w| w[i]),
+            };
+            Ok((0..chunk.nrows()).map(weight).collect())
+        })
+    }
+
+    /// Mean log density of the rows that are held out.
     pub(super) fn held_out_density(&self, mixture: &Mixture) -> Result<f64> {
         let parts = map_chunks(self.source, |chunk| {
             let held_out = |i: &usize| self.is_held_out(chunk.first_row() + i);
@@ -31,41 +42,5 @@ impl RowsOfFold<'_> {
         })?;
         let (sum, weight) = parts.into_iter().fold((0.0, 0.0), |(a, b), (c, d)| (a + c, b + d));
         Ok(sum / weight)
-    }
-}
-
-impl RowSource for RowsOfFold<'_> {
-    fn n_features(&self) -> usize {
-        self.source.n_features()
-    }
-
-    fn n_chunks(&self) -> usize {
-        self.source.n_chunks()
-    }
-
-    fn chunk(&self, index: usize) -> Result<Chunk<'_>> {
-        let chunk = self.source.chunk(index)?;
-        let weight = |i: usize| match self.is_held_out(chunk.first_row() + i) {
-            true => 0.0,
-            false => chunk.weights().map_or(1.0, |w| w[i]),
-        };
-        let weights: Vec<f64> = (0..chunk.nrows()).map(weight).collect();
-        chunk.with_weights(weights)
-    }
-
-    fn n_rows(&self) -> Option<usize> {
-        self.source.n_rows()
-    }
-
-    fn feature_names(&self) -> Option<&[String]> {
-        self.source.feature_names()
-    }
-
-    fn observed_only(&self) -> bool {
-        self.source.observed_only()
-    }
-
-    fn check(&self) -> Result<()> {
-        self.source.check()
     }
 }

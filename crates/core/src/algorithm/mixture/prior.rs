@@ -1,8 +1,9 @@
 //! A prior against components that shrink onto a few rows.
 //!
 //! It counts as ν₀ rows more in each component, which lie around its mean with the variances s₀ that a mixture
-//! of these rows leaves unexplained on the average: $S_k \leftarrow (n_k S_k + \nu_0 \operatorname{diag}(s_0)) / (n_k + \nu_0)$.
-//! That is free of units, keeps the eigenvectors where s₀ is the same for all features, and adds
+//! of these rows leaves unexplained on the average:
+//! $S_k \leftarrow (n_k S_k + \nu_0 \operatorname{diag}(s_0)) / (n_k + \nu_0)$. That is free of units, keeps
+//! the eigenvectors where s₀ is the same for all features, and adds
 //! $-\tfrac{\nu_0}{2} \left( \ln|C_k| + \operatorname{tr}(C_k^{-1} \operatorname{diag}(s_0)) \right)$ to the
 //! log-likelihood.
 

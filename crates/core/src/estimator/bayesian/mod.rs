@@ -20,7 +20,7 @@ use crate::algorithm::relevance::{self, Supported};
 use crate::algorithm::resolution::{check_scales, whole_values};
 use crate::algorithm::{Components, Journey, RedundantFeatures, Stop};
 use crate::control::Control;
-use crate::data::{CountedRows, FeatureSubset, RowSource, Rows};
+use crate::data::{FeatureSubset, RowSource, Rows, with_weights_times};
 use crate::error::{Error, Result};
 use crate::evidence::Moments;
 use crate::expectation::LatentParameters;
@@ -131,8 +131,8 @@ impl BayesianPca {
         let Some(factor) = count_of_shares(rows, weight)? else {
             return self.fit_seen(seen, source, control);
         };
-        let counted = CountedRows::new(source, factor)?;
-        let fit = self.fit_seen(self.options.look_at(&counted, control)?, &counted, control)?;
+        let counted = with_weights_times(source, factor)?;
+        let fit = self.fit_seen(self.options.look_at(&*counted, control)?, &*counted, control)?;
         let passes = fit.report.passes + 1;
         Ok(Fit { report: Report { passes, ..fit.report.with_weight(weight) }, ..fit })
     }

@@ -8,7 +8,7 @@ use super::search::Search;
 use crate::algorithm::mixture::ComponentEvidence;
 use crate::algorithm::seeding::Seeding;
 use crate::error::{Error, Result};
-use crate::estimator::{Fit, KMeans};
+use crate::estimator::{ClusterReport, Fit, KMeans};
 use crate::linalg::Mat;
 use crate::model::{Clustering, LinearGaussian, Mixture};
 
@@ -20,13 +20,13 @@ impl<E: ComponentEvidence> Search<'_, E> {
     /// random start leads to. None where the rows do not have so many.
     pub(super) fn around_clusters(&self, pooled: &Pooled, groups: usize, seed: u64) -> Result<Vec<Mixture>> {
         let best = KMeans::new(groups).seed(seed);
-        let other = KMeans::new(groups).seeding(Seeding::Random).polish(false).starts(1).seed(seed + 1);
+        let other =
+            KMeans::new(groups).seeding(Seeding::Random).polish(false).starts(1).seed(seed.wrapping_add(1));
         let mut starts = Vec::new();
         for family in [best, other] {
             match family.fit_with(self.source, &self.control.quiet()) {
                 Ok(Fit { model, report }) if model.centres().nrows() == groups => {
-                    let explained =
-                        report.clusters().and_then(crate::estimator::ClusterReport::explained).unwrap_or(0.0);
+                    let explained = report.clusters().and_then(ClusterReport::explained).unwrap_or(0.0);
                     starts.push(around(&model, 1.0 - explained, &pooled.component)?);
                 }
                 Err(Error::Interrupted) => return Err(Error::Interrupted),

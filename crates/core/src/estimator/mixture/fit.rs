@@ -216,15 +216,16 @@ impl MixturePpca {
             if groups > fewest && since >= PATIENCE {
                 break;
             }
-            let clusters = search.around_clusters(pooled, groups + 1, self.run.seed)?;
-            let next = match search.grown(&current, clusters) {
+            let settings = search.settings.clone();
+            let next = match search.grown(&current, pooled, self.run.seed) {
                 // There are enough without the one that would shrink.
-                Err(Error::ShrunkComponent { .. }) if groups >= fewest => break,
+                Err(Error::ShrunkComponent { .. }) if groups >= fewest => {
+                    search.settings = settings;
+                    break;
+                }
                 next => next?,
             };
             let Some(next) = next else { break };
-            let settings = search.settings.clone();
-            let next = search.settle(next)?;
             let before = std::mem::replace(&mut current, next);
             if groups >= fewest && table[groups - 1].bic < best_bic {
                 (best, best_bic) = (Some((before, settings)), table[groups - 1].bic);

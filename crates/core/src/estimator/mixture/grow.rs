@@ -4,6 +4,7 @@
 //! A mixture has many optima, and a single start seldom finds the best: growing does nearly always where
 //! random starts fail.
 
+use super::fit::Pooled;
 use super::search::Search;
 use crate::algorithm::mixture::{ComponentEvidence, MixtureOptimum, split};
 use crate::error::Result;
@@ -13,18 +14,19 @@ use crate::model::Mixture;
 const SPLIT_ROWS: f64 = 2.0;
 
 impl<E: ComponentEvidence> Search<'_, E> {
-    /// The optimum with one more component, by splitting or from other starts; `None` where there are too few
-    /// rows for that.
+    /// The optimum with one more component, by splitting or around clusters, and a prior that has settled;
+    /// `None` where there are too few rows for that.
     pub(super) fn grown(
-        &self,
+        &mut self,
         from: &MixtureOptimum<E>,
-        others: Vec<Mixture>,
+        pooled: &Pooled,
+        seed: u64,
     ) -> Result<Option<MixtureOptimum<E>>> {
-        let mut starts = others;
+        let mut starts = self.around_clusters(pooled, from.mixture.n_components() + 1, seed)?;
         for k in 0..from.mixture.n_components() {
             starts.extend(self.splits(&from.mixture, &from.parts, k)?);
         }
-        self.best_of(starts)
+        self.best_of(starts)?.map(|found| self.settle(found)).transpose()
     }
 
     /// A mixture with component k split, for each axis along which that may gain.

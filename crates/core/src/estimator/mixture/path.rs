@@ -56,15 +56,13 @@ impl MixturePpca {
                 return Ok(found);
             }
             control.check()?;
-            let clusters = search.around_clusters(pooled, found.len() + 1, self.run.seed)?;
-            let next = match search.grown(&current, clusters) {
+            let next = match search.grown(&current, pooled, self.run.seed) {
                 // The rows do not feed one more.
                 Err(Error::ShrunkComponent { .. }) => None,
                 next => next?,
             };
             let Some(next) = next else { return Ok(found) };
-            let settled = search.settle(next)?;
-            let moved = search.moved(settled)?;
+            let moved = search.moved(next)?;
             current = search.settle(moved)?;
         }
     }

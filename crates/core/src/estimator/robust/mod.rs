@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use stages::{Robustly, WeightedRows};
+use stages::{Robustly, weighted_rows};
 
 use super::incomplete::TOLERANCE;
 use super::run::run_options;
@@ -274,7 +274,7 @@ impl Family for RobustPpca {
             fit.preliminary().map(|found| found.point)
         });
         let point = point.map_err(|e| explained(e, rows, control))?;
-        Ok(Some(Box::new(WeightedRows { source: rows, point, least: FAR_OUT })))
+        Ok(Some(Box::new(weighted_rows(rows, point, FAR_OUT))))
     }
 
     fn fit_rows(&self, rows: &dyn RowSource, control: &Control<'_>) -> Result<Fit<AnyModel>> {

@@ -7,7 +7,7 @@ use super::{DegreesOfFreedom, RobustPpca, RobustReport};
 use crate::algorithm::robust::{Point, Robust, RobustOptimum, Task, of_spectrum, sphere};
 use crate::algorithm::{Components, Journey, Limits, Passes, Stop, drive, eigen, start};
 use crate::control::Control;
-use crate::data::{Chunk, RowSource, counted_weight};
+use crate::data::{Chunk, Reweighted, RowSource, counted_weight};
 use crate::error::{Error, Result};
 use crate::estimator::{Details, Fit, MissingCells, Plan, Ppca, Report, Solver};
 use crate::evidence::{Census, Margins, StudentEvidence, StudentFound, Survey, gather, row_weights};
@@ -159,7 +159,7 @@ impl<'a> Robustly<'a> {
         let parameters = Arc::new(match self.complete {
             true => self.of_weighted_moments(&sphere, q)?,
             false => {
-                let weighted = WeightedRows { source: self.source, point: &sphere, least: 0.0 };
+                let weighted = weighted_rows(self.source, &sphere, 0.0);
                 let ppca = Ppca::new(q).solver(Solver::Em).run(self.options.run);
                 let begin = ppca.begin_incomplete(&weighted, self.control)?;
                 self.passes += begin.passes;
@@ -302,43 +302,22 @@ impl<'a> Robustly<'a> {
     }
 }
 
-/// The rows of a source with weights that a point gives them: w u, and none below a least u.
-pub(super) struct WeightedRows<'a, P> {
-    pub(super) source: &'a dyn RowSource,
-    pub(super) point: P,
-    pub(super) least: f64, // 0: each by its weight; above: all of them by w, but those below
-}
-
-impl<P: std::borrow::Borrow<Point> + Sync> RowSource for WeightedRows<'_, P> {
-    fn n_features(&self) -> usize {
-        self.source.n_features()
-    }
-
-    fn n_chunks(&self) -> usize {
-        self.source.n_chunks()
-    }
-
-    fn chunk(&self, index: usize) -> Result<Chunk<'_>> {
-        let (chunk, point) = (self.source.chunk(index)?, self.point.borrow());
-        let mut weights = row_weights(&point.parameters, point.student, &chunk)?;
-        if self.least > 0.0 {
-            weights.iter_mut().for_each(|u| *u = f64::from(u8::from(*u >= self.least)));
+/// The rows of a source with the weights w u that a point gives them; with a least u above 0 all of them by w,
+/// but those below it, which count nothing.
+pub(super) fn weighted_rows<'a>(
+    source: &'a dyn RowSource,
+    point: impl std::borrow::Borrow<Point> + Sync + 'a,
+    least: f64,
+) -> impl RowSource + 'a {
+    Reweighted::new(source, move |chunk: &Chunk<'_>| {
+        let Point { parameters, student } = point.borrow();
+        let mut weights = row_weights(parameters, *student, chunk)?;
+        if least > 0.0 {
+            weights.iter_mut().for_each(|u| *u = f64::from(u8::from(*u >= least)));
         }
         if let Some(own) = chunk.weights() {
             weights.iter_mut().zip(own).for_each(|(u, w)| *u *= w);
         }
-        chunk.with_weights(weights)
-    }
-
-    fn n_rows(&self) -> Option<usize> {
-        self.source.n_rows()
-    }
-
-    fn feature_names(&self) -> Option<&[String]> {
-        self.source.feature_names()
-    }
-
-    fn observed_only(&self) -> bool {
-        self.source.observed_only()
-    }
+        Ok(weights)
+    })
 }
