@@ -11,9 +11,7 @@ import argparse
 import json
 import os
 import platform
-import shutil
 import subprocess
-import tempfile
 import time
 import warnings
 from dataclasses import dataclass, field
@@ -22,6 +20,7 @@ from importlib import metadata
 import numpy as np
 import workloads
 from quality import bound, log_likelihood
+from rscript import RSCRIPT, Prcomp, factanal, prcomp
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA, FactorAnalysis, IncrementalPCA
 from sklearn.mixture import GaussianMixture
@@ -109,35 +108,6 @@ def judged(X, reference=None, rows=20_000):
         return quality
 
     return judge
-
-
-# -- R, through Rscript -------------------------------------------------------------------------------------------------
-
-RSCRIPT = shutil.which("Rscript")
-PRCOMP = """
-options(digits = 17); a <- commandArgs(TRUE); n <- as.integer(a[2]); p <- as.integer(a[3]); q <- as.integer(a[4])
-X <- matrix(readBin(a[1], "double", n * p), n, p)
-seconds <- system.time(m <- prcomp(X, rank. = q))[["elapsed"]]
-cat(seconds, m$sdev[1:q]^2, mean(m$sdev[(q + 1):length(m$sdev)]^2), sep = "\n")
-"""
-
-
-@dataclass
-class Prcomp:
-    """What R's prcomp has found: variances with divisor n − 1, as PCA has them."""
-
-    explained_variance_: np.ndarray
-    noise_variance_: float
-
-
-def prcomp(X, q):
-    """R's prcomp on the same array; its own clock, without the start of R and the copying of the array."""
-    with tempfile.NamedTemporaryFile(suffix=".f64") as file:
-        np.asfortranarray(X, dtype=np.float64).T.tofile(file.name)  # column after column, as R lays them out
-        command = [RSCRIPT, "-e", PRCOMP, file.name, *map(str, (*X.shape, q))]
-        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    seconds, *variances, noise = map(float, text.split())
-    return seconds, Prcomp(np.array(variances), noise)
 
 
 # -- cases --------------------------------------------------------------------------------------------------------------
@@ -279,28 +249,6 @@ def bayes(quick):
         run = lambda: vbpca_py.VBPCA(5, algorithm="vb", random_state=0).fit(X)
         methods.append(Method("vbpca_py vb", run, theirs, 1))
     yield Case("bayes", f"Bayesian fit of {n} × 50 with a fifth missing, at most 5 components", methods, "50×, to the same or a higher bound")
-
-
-#: Some features have less noise than factanal's bound of 0.005; with a lower one it finds no optimum ("unable to optimize").
-FACTANAL = """
-arguments <- commandArgs(TRUE)
-n <- as.integer(arguments[2]); p <- as.integer(arguments[3]); q <- as.integer(arguments[4])
-x <- matrix(readBin(arguments[1], "double", n * p), n, p)
-seconds <- system.time(fit <- factanal(x, q, rotation = "none"))[["elapsed"]]
-cat(format(c(seconds, fit$uniquenesses, fit$loadings), digits = 17), sep = "\\n")
-"""
-
-
-def factanal(X, q):
-    """R's factanal on the same array: its own clock, then mean, loadings and noise on the scale of the data."""
-    with tempfile.NamedTemporaryFile(suffix=".f64") as file:
-        np.asfortranarray(X, dtype=np.float64).T.tofile(file.name)
-        command = [RSCRIPT, "-e", FACTANAL, file.name, *map(str, (*X.shape, q))]
-        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    numbers = np.array(text.split(), dtype=float)
-    p, sd = X.shape[1], X.std(axis=0)
-    uniquenesses, loadings = numbers[1 : p + 1], numbers[p + 1 :].reshape(q, p).T
-    return numbers[0], (X.mean(axis=0), loadings * sd[:, None], uniquenesses * sd**2)
 
 
 def factor(quick):

@@ -28,6 +28,22 @@ pub(crate) fn columns<R: IntoIterator<Item = String>>(
     })
 }
 
+/// A column of numbers under its heading, empty where there is none; `None` where there is no number at all.
+pub(crate) fn column(name: &'static str, cells: &[Option<f64>]) -> Option<(&'static str, Vec<String>)> {
+    let known: Vec<f64> = cells.iter().flatten().copied().collect();
+    let mut told = describe::numbers(&known).into_iter();
+    let shown = cells.iter().map(|cell| cell.and_then(|_| told.next()).unwrap_or_default());
+    (!known.is_empty()).then(|| (name, shown.collect()))
+}
+
+/// Columns of the same length as a table.
+pub(crate) fn side_by_side(columns: &[(&'static str, Vec<String>)]) -> String {
+    let header: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+    let length = columns.first().map_or(0, |(_, cells)| cells.len());
+    let row = |i: usize| columns.iter().map(|(_, cells)| cells[i].clone()).collect::<Vec<_>>();
+    self::columns(&header, (0..length).map(row))
+}
+
 /// Header and rows of a description's table. Each cell stays in its place whatever it holds.
 pub(crate) fn cells(of: &describe::Table) -> String {
     let mut table = plain();

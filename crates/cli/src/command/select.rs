@@ -1,7 +1,7 @@
 //! `covary select`: a table over the number of components, what each method chooses, and a recommendation.
 
 use covary::Error;
-use covary::describe::{numbers, percent};
+use covary::describe::percent;
 use covary::select::{Absent, Line, Select, Selection};
 use serde::Serialize;
 
@@ -109,15 +109,12 @@ fn absent(selection: &Selection) -> String {
 fn lines(selection: &Selection) -> String {
     let last = selection.choices.iter().map(|c| c.components).max().unwrap_or(0) + 2;
     let shown: Vec<&Line> = selection.table.iter().take(last.clamp(3, LINES)).collect();
-    let column = |name: &'static str, of: fn(&Line) -> Option<f64>| -> Option<(&str, Vec<String>)> {
-        let known: Vec<f64> = shown.iter().filter_map(|line| of(line)).collect();
-        let mut told = numbers(&known).into_iter();
-        let cells = shown.iter().map(|line| of(line).and_then(|_| told.next()).unwrap_or_default());
-        (!known.is_empty()).then(|| (name, cells.collect()))
+    let column = |name: &'static str, of: fn(&Line) -> Option<f64>| {
+        table::column(name, &shown.iter().map(|line| of(line)).collect::<Vec<_>>())
     };
     let numbers = shown.iter().map(|line| line.components.to_string()).collect();
     let shares = shown.iter().map(|line| percent(line.explained)).collect();
-    let columns: Vec<(&str, Vec<String>)> = [
+    let columns: Vec<_> = [
         Some(("q", numbers)),
         column("variance", |l| l.eigenvalue),
         Some(("explained", shares)),
@@ -133,9 +130,7 @@ fn lines(selection: &Selection) -> String {
     .into_iter()
     .flatten()
     .collect();
-    let header: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
-    let rows = (0..shown.len()).map(|i| columns.iter().map(|(_, c)| c[i].clone()).collect::<Vec<_>>());
     let rest = selection.table.len() - shown.len();
     let more = if rest > 0 { format!("… {rest} more with --json\n") } else { String::new() };
-    table::columns(&header, rows) + &more
+    table::side_by_side(&columns) + &more
 }

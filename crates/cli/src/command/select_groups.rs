@@ -1,7 +1,7 @@
 //! `covary select --model mixture` and `--model kmeans`: tables over the number of groups.
 
 use covary::KMeans;
-use covary::describe::numbers;
+use covary::describe::numbers_of_clusters;
 use covary::estimator::{Details, KTable};
 use covary::select::{GroupLine, GroupSelection};
 use serde::Serialize;
@@ -80,13 +80,10 @@ fn mixtures(found: &GroupSelection) -> String {
     let mut lines: Vec<&GroupLine> = found.table.iter().collect();
     lines.sort_by_key(|line| (line.latent, line.groups));
     let column = |name: &'static str, of: fn(&GroupLine) -> Option<f64>| {
-        let known: Vec<f64> = lines.iter().filter_map(|line| of(line)).collect();
-        let mut told = numbers(&known).into_iter();
-        let cells = lines.iter().map(|line| of(line).and_then(|_| told.next()).unwrap_or_default());
-        (!known.is_empty()).then(|| (name, cells.collect::<Vec<_>>()))
+        table::column(name, &lines.iter().map(|line| of(line)).collect::<Vec<_>>())
     };
     let whole = |of: fn(&GroupLine) -> usize| lines.iter().map(|line| of(line).to_string()).collect();
-    let columns: Vec<(&str, Vec<String>)> = [
+    let columns: Vec<_> = [
         Some(("q", whole(|line| line.latent))),
         Some(("groups", whole(|line| line.groups))),
         Some(("parameters", whole(|line| line.parameters))),
@@ -101,8 +98,6 @@ fn mixtures(found: &GroupSelection) -> String {
     .into_iter()
     .flatten()
     .collect();
-    let header: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
-    let rows = (0..lines.len()).map(|i| columns.iter().map(|(_, c)| c[i].clone()).collect::<Vec<_>>());
     let choices = found
         .choices
         .iter()
@@ -118,20 +113,12 @@ fn mixtures(found: &GroupSelection) -> String {
         best.method,
         best.reason
     );
-    format!("{}\n\n{}\n{chosen}\n{advice}", head(found.rows, found.features), table::columns(&header, rows))
+    format!("{}\n\n{}\n{chosen}\n{advice}", head(found.rows, found.features), table::side_by_side(&columns))
 }
 
 /// A table over the number of clusters, and what to take.
 fn clusters(found: &Clusters) -> String {
-    let rows = &found.chosen.rows;
-    let inertias = numbers(&rows.iter().map(|row| row.inertia).collect::<Vec<_>>());
-    let gaps = numbers(&rows.iter().map(|row| row.gap.unwrap_or(f64::NAN)).collect::<Vec<_>>());
-    let errors = numbers(&rows.iter().map(|row| row.error).collect::<Vec<_>>());
-    let lines = rows.iter().enumerate().map(|(i, row)| {
-        let gap = row.gap.map_or(String::new(), |_| gaps[i].clone());
-        [row.clusters.to_string(), inertias[i].clone(), gap, errors[i].clone()]
-    });
-    let table = table::columns(&["clusters", "inertia", "gap", "± error"], lines);
+    let table = table::cells(&numbers_of_clusters(&found.chosen));
     let advice = format!("take {}: {}\n", found.recommended, found.chosen.reason);
     format!("{}\n\n{table}\n{advice}", head(found.rows, found.features))
 }

@@ -34,7 +34,7 @@ pub(super) fn part(saved: &SavedModel, detail: &Detail<'_>) -> Result<Part> {
     let report = saved.report.clusters();
     let facts = PartFacts { clusters: Some(ClusterFacts::new(saved, model)), ..PartFacts::default() };
     let mut tables = vec![sizes(saved, model)];
-    tables.extend(report.and_then(|report| report.chosen.as_ref()).map(over_k));
+    tables.extend(report.and_then(|report| report.chosen.as_ref()).map(numbers_of_clusters));
     Ok(Part {
         components: found(model, report),
         lines: report.map(lines).unwrap_or_default(),
@@ -141,8 +141,8 @@ fn told_apart_by(model: &Clustering) -> Vec<usize> {
     order
 }
 
-/// The table over K.
-fn over_k(chosen: &KTable) -> Table {
+/// The numbers of clusters that a choice was made from.
+pub fn numbers_of_clusters(chosen: &KTable) -> Table {
     let inertia = numbers(&chosen.rows.iter().map(|row| row.inertia).collect::<Vec<_>>());
     let row = |(row, inertia): (&crate::estimator::KTableRow, String)| {
         let gap = row.gap.map_or("infinite".into(), |gap| format!("{gap:.4}"));

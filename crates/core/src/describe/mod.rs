@@ -42,6 +42,7 @@ use crate::linalg::MatRef;
 use crate::model::Kind;
 use crate::persist::SavedModel;
 
+pub use clusters::numbers_of_clusters;
 pub use factors::describe_rotated;
 pub use moments::describe_moments;
 pub use number::{bar, count, level, number, numbers, percent};
