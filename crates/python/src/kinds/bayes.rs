@@ -37,24 +37,29 @@ pub(super) fn tables<'py>(py: Python<'py>, model: &Model) -> PyResult<Option<Bou
     })
 }
 
-/// A model of given numbers: mean (p,), loadings (p, q), σ² and, when W and μ have a distribution, the
-/// deviations of both.
-#[allow(clippy::type_complexity, reason = "a pair of arrays")]
-pub(crate) fn given(
-    py: Python<'_>,
-    mean: PyReadonlyArray1<'_, f64>,
-    loadings: PyReadonlyArray2<'_, f64>,
-    noise_variance: f64,
-    known: Option<(PyReadonlyArray2<'_, f64>, PyReadonlyArray1<'_, f64>)>,
-    names: Option<Vec<String>>,
-) -> PyResult<Model> {
-    let known = match known {
-        Some((loadings, mean)) => {
-            Some(Uncertainty { loadings: given::matrix(py, &loadings)?, mean: given::vector(py, &mean)? })
-        }
-        None => None,
-    };
-    let (mean, loadings) = (given::vector(py, &mean)?, given::matrix(py, &loadings)?);
-    let made = || SavedModel::given(Predictive::given(mean, loadings, noise_variance, known)?, names);
-    Model::new(py, now(py, made)?)
+#[pymethods]
+impl Model {
+    /// A model of given numbers: mean (p,), loadings (p, q), σ² and, when W and μ have a distribution, the
+    /// deviations of both.
+    #[allow(clippy::type_complexity, reason = "a pair of arrays")]
+    #[staticmethod]
+    #[pyo3(signature = (mean, loadings, noise_variance, known=None, names=None))]
+    fn given_bayes(
+        py: Python<'_>,
+        mean: PyReadonlyArray1<'_, f64>,
+        loadings: PyReadonlyArray2<'_, f64>,
+        noise_variance: f64,
+        known: Option<(PyReadonlyArray2<'_, f64>, PyReadonlyArray1<'_, f64>)>,
+        names: Option<Vec<String>>,
+    ) -> PyResult<Self> {
+        let known = match known {
+            Some((loadings, mean)) => {
+                Some(Uncertainty { loadings: given::matrix(py, &loadings)?, mean: given::vector(py, &mean)? })
+            }
+            None => None,
+        };
+        let (mean, loadings) = (given::vector(py, &mean)?, given::matrix(py, &loadings)?);
+        let made = || SavedModel::given(Predictive::given(mean, loadings, noise_variance, known)?, names);
+        Self::new(py, now(py, made)?)
+    }
 }

@@ -59,40 +59,40 @@ pub(super) fn tables<'py>(py: Python<'py>, model: &Model) -> PyResult<Option<Bou
     })
 }
 
-/// The nearest centre of each row (n,), and the squared distance to it (n,).
-#[allow(clippy::type_complexity, reason = "a pair of arrays")]
-pub(crate) fn nearest<'py>(
-    py: Python<'py>,
-    model: &Model,
-    rows: &Rows,
-    threads: Option<Threads>,
-) -> PyResult<(Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<f64>>)> {
-    let (labels, squares) = model.ask(py, rows, threads, |m, rows| clustering(m)?.nearest(rows))?;
-    let labels = labels.into_iter().map(|k| i32::try_from(k).unwrap_or(i32::MAX));
-    Ok((PyArray1::from_iter(py, labels), PyArray1::from_vec(py, squares)))
-}
-
-/// The model after one more batch of rows, each of which moves the centres once.
-pub(crate) fn after_batch(
-    py: Python<'_>,
-    model: &Model,
-    rows: &Rows,
-    threads: Option<Threads>,
-) -> PyResult<Model> {
-    let (saved, held) = (model.saved().clone(), Arc::clone(&rows.held));
-    let saved = run(py, &Manner { threads, progress: None }, move |control| {
-        let SavedModel { model, features, report, .. } = saved;
-        let before = Fit { model: clustering(&*model)?.clone(), report };
-        let family = KMeans::new(before.model.centres().nrows());
-        SavedModel::new(family.step(Some(&before), held.source()?, control)?, Some(features))
-    })?;
-    Model::new(py, saved)
-}
-
 fn clustering(model: &dyn covary::model::Model) -> covary::Result<&Clustering> {
     model.downcast_ref().ok_or_else(|| covary::Error::Parameter {
         name: "the model",
         value: model.kind().name.into(),
         allowed: "one of k-means",
     })
+}
+
+#[pymethods]
+impl Model {
+    /// The nearest centre of each row (n,), and the squared distance to it (n,).
+    #[allow(clippy::type_complexity, reason = "a pair of arrays")]
+    #[pyo3(signature = (rows, threads=None))]
+    fn nearest<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &Rows,
+        threads: Option<Threads>,
+    ) -> PyResult<(Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<f64>>)> {
+        let (labels, squares) = self.ask(py, rows, threads, |m, rows| clustering(m)?.nearest(rows))?;
+        let labels = labels.into_iter().map(|k| i32::try_from(k).unwrap_or(i32::MAX));
+        Ok((PyArray1::from_iter(py, labels), PyArray1::from_vec(py, squares)))
+    }
+
+    /// The model after one more batch of rows, each of which moves the centres once.
+    #[pyo3(signature = (rows, threads=None))]
+    fn after_batch(&self, py: Python<'_>, rows: &Rows, threads: Option<Threads>) -> PyResult<Self> {
+        let (saved, held) = (self.saved().clone(), Arc::clone(&rows.held));
+        let saved = run(py, &Manner { threads, progress: None }, move |control| {
+            let SavedModel { model, features, report, .. } = saved;
+            let before = Fit { model: clustering(&*model)?.clone(), report };
+            let family = KMeans::new(before.model.centres().nrows());
+            SavedModel::new(family.step(Some(&before), held.source()?, control)?, Some(features))
+        })?;
+        Self::new(py, saved)
+    }
 }

@@ -46,52 +46,6 @@ pub(crate) fn most_factors(n_features: usize) -> usize {
     most(n_features)
 }
 
-/// A model of factors: mean (p), pattern (p, q), noise variances (p) and correlation of the factors (q, q).
-pub(crate) fn given(
-    py: Python<'_>,
-    mean: PyReadonlyArray1<'_, f64>,
-    pattern: PyReadonlyArray2<'_, f64>,
-    noise_variance: PyReadonlyArray1<'_, f64>,
-    correlation: Option<PyReadonlyArray2<'_, f64>>,
-    names: Option<Vec<String>>,
-) -> PyResult<Model> {
-    let (mean, pattern) = (given::vector(py, &mean)?, given::matrix(py, &pattern)?);
-    let noise = Noise::Diagonal(given::vector(py, &noise_variance)?);
-    let correlation = correlation.map(|phi| given::matrix(py, &phi)).transpose()?;
-    let model = || match correlation {
-        Some(phi) => Factors::given(mean, pattern.as_ref(), phi.as_ref(), noise),
-        None => LinearGaussian::new(mean, pattern, noise).map(Factors::new),
-    };
-    Model::new(py, now(py, || SavedModel::given(model()?, names))?)
-}
-
-/// Scores on factors (n, q): "regression" or "bartlett".
-pub(crate) fn scores<'py>(
-    py: Python<'py>,
-    model: &Model,
-    rows: &Rows,
-    method: &str,
-    single_precision: bool,
-    threads: Option<Threads>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let method = match method {
-        "regression" => Scores::Regression,
-        "bartlett" => Scores::Bartlett,
-        other => {
-            return Err(PyValueError::new_err(format!(
-                "method must be 'regression' or 'bartlett', not '{other}'"
-            )));
-        }
-    };
-    let Some(factors) = model.of_kind::<Factors>().cloned() else {
-        return Err(PyValueError::new_err("a model of kind 'fa' is needed"));
-    };
-    let scores = move |_: &dyn covary::model::Model, rows: &dyn RowSource| {
-        Answer::new(&factors.transform(rows, method)?, single_precision)
-    };
-    model.ask(py, rows, threads, scores)?.into_numpy(py)
-}
-
 /// Structure, correlation of factors, communalities, … as arrays.
 pub(super) fn tables<'py>(py: Python<'py>, model: &Model) -> PyResult<Option<Bound<'py, PyDict>>> {
     let Some(factors) = model.of_kind::<Factors>() else { return Ok(None) };
@@ -122,4 +76,56 @@ pub(super) fn standard_errors<'py>(
     let report = model.saved().report.clone();
     let found = run(py, &manner, move |control| errors_of(&factors, &report, control))?;
     to_python(py, &found).map(Some)
+}
+
+#[pymethods]
+impl Model {
+    /// A model of factors: mean (p), pattern (p, q), noise variances (p) and correlation of the factors (q, q).
+    #[staticmethod]
+    #[pyo3(signature = (mean, pattern, noise_variance, correlation=None, names=None))]
+    fn given_factors(
+        py: Python<'_>,
+        mean: PyReadonlyArray1<'_, f64>,
+        pattern: PyReadonlyArray2<'_, f64>,
+        noise_variance: PyReadonlyArray1<'_, f64>,
+        correlation: Option<PyReadonlyArray2<'_, f64>>,
+        names: Option<Vec<String>>,
+    ) -> PyResult<Self> {
+        let (mean, pattern) = (given::vector(py, &mean)?, given::matrix(py, &pattern)?);
+        let noise = Noise::Diagonal(given::vector(py, &noise_variance)?);
+        let correlation = correlation.map(|phi| given::matrix(py, &phi)).transpose()?;
+        let model = || match correlation {
+            Some(phi) => Factors::given(mean, pattern.as_ref(), phi.as_ref(), noise),
+            None => LinearGaussian::new(mean, pattern, noise).map(Factors::new),
+        };
+        Self::new(py, now(py, || SavedModel::given(model()?, names))?)
+    }
+
+    /// Scores on factors (n, q): "regression" or "bartlett".
+    #[pyo3(signature = (rows, method, single_precision=false, threads=None))]
+    fn scores<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &Rows,
+        method: &str,
+        single_precision: bool,
+        threads: Option<Threads>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let method = match method {
+            "regression" => Scores::Regression,
+            "bartlett" => Scores::Bartlett,
+            other => {
+                return Err(PyValueError::new_err(format!(
+                    "method must be 'regression' or 'bartlett', not '{other}'"
+                )));
+            }
+        };
+        let Some(factors) = self.of_kind::<Factors>().cloned() else {
+            return Err(PyValueError::new_err("a model of kind 'fa' is needed"));
+        };
+        let scores = move |_: &dyn covary::model::Model, rows: &dyn RowSource| {
+            Answer::new(&factors.transform(rows, method)?, single_precision)
+        };
+        self.ask(py, rows, threads, scores)?.into_numpy(py)
+    }
 }

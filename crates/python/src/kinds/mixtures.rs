@@ -88,49 +88,6 @@ pub(super) fn tables<'py>(py: Python<'py>, model: &Model) -> PyResult<Option<Bou
     })
 }
 
-/// A mixture of given numbers: weights (K,), means (K, p), loadings (K, p, q), noise (K, 1) or (K, p).
-pub(crate) fn given(
-    py: Python<'_>,
-    weights: PyReadonlyArray1<'_, f64>,
-    means: PyReadonlyArray2<'_, f64>,
-    loadings: PyReadonlyArray3<'_, f64>,
-    noise_variance: PyReadonlyArray2<'_, f64>,
-    names: Option<Vec<String>>,
-) -> PyResult<Model> {
-    let weights = given::vector(py, &weights)?;
-    let (means, noise) = (given::matrix(py, &means)?, given::matrix(py, &noise_variance)?);
-    let (w, shape) = (given::matrices(py, &loadings)?, loadings.as_array().shape().to_vec());
-    let (groups, p) = (means.nrows(), means.ncols());
-    if shape[..2] != [groups, p] || noise.nrows() != groups {
-        return Err(PyValueError::new_err(format!(
-            "means of shape ({groups}, {p}) need loadings of shape ({groups}, {p}, q) and a noise variance for \
-             each of the {groups} components, not loadings of shape {:?} and {} noise variances",
-            shape,
-            noise.nrows()
-        )));
-    }
-    let component = |k: usize| {
-        let noise = match noise.ncols() {
-            1 => Noise::Isotropic(noise[(k, 0)]),
-            _ => Noise::Diagonal((0..noise.ncols()).map(|j| noise[(k, j)]).collect()),
-        };
-        LinearGaussian::new((0..p).map(|j| means[(k, j)]).collect(), w[k].clone(), noise)
-    };
-    let made = || {
-        let components = (0..groups).map(component).collect::<covary::Result<_>>()?;
-        SavedModel::given(Mixture::new(weights, components)?, names)
-    };
-    Model::new(py, now(py, made)?)
-}
-
-/// A component as a model of its own, counted from 0.
-pub(crate) fn component(py: Python<'_>, model: &Model, k: usize) -> PyResult<Model> {
-    let found = of_mixture(model)?.components().get(k).cloned();
-    let found = found.ok_or_else(|| PyIndexError::new_err(format!("there is no component {k}")))?;
-    let names = model.saved().named().then(|| model.saved().features.clone());
-    Model::new(py, now(py, || SavedModel::given(found, names))?)
-}
-
 fn of_mixture(model: &Model) -> PyResult<&Mixture> {
     model.of_kind::<Mixture>().ok_or_else(|| PyValueError::new_err("a model of kind 'mixture' is needed"))
 }
@@ -139,37 +96,87 @@ fn of_mixture(model: &Model) -> PyResult<&Mixture> {
 pub(crate) type Posteriors<'py> =
     (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray3<f64>>, Vec<Bound<'py, PyAny>>);
 
-/// Probabilities (n, K), posterior means (n, K, q) and, of each component, covariances: (q, q), or (n, q, q)
-/// where values are missing.
-pub(crate) fn posterior<'py>(
-    py: Python<'py>,
-    model: &Model,
-    rows: &Rows,
-    threads: Option<Threads>,
-) -> PyResult<Posteriors<'py>> {
-    let mixture = of_mixture(model)?.clone();
-    let groups = mixture.n_components();
-    let question = move |_: &dyn covary::model::Model, rows: &dyn RowSource| {
-        let found = map_chunks(rows, |chunk| Ok(mixture.memberships_of(chunk)?.probabilities))?;
-        let of =
-            mixture.components().iter().map(|c| c.posterior(rows)).collect::<covary::Result<Vec<_>>>()?;
-        let most = of.iter().map(|z| z.mean.ncols()).max().unwrap_or(0);
-        let n: usize = found.iter().map(Mat::nrows).sum();
-        let coordinate = |i: usize, k: usize, j: usize| {
-            let z = &of[k].mean;
-            if j < z.ncols() { z[(i, j)] } else { 0.0 }
+#[pymethods]
+impl Model {
+    /// A mixture of given numbers: weights (K,), means (K, p), loadings (K, p, q), noise (K, 1) or (K, p).
+    #[staticmethod]
+    #[pyo3(signature = (weights, means, loadings, noise_variance, names=None))]
+    fn given_mixture(
+        py: Python<'_>,
+        weights: PyReadonlyArray1<'_, f64>,
+        means: PyReadonlyArray2<'_, f64>,
+        loadings: PyReadonlyArray3<'_, f64>,
+        noise_variance: PyReadonlyArray2<'_, f64>,
+        names: Option<Vec<String>>,
+    ) -> PyResult<Self> {
+        let weights = given::vector(py, &weights)?;
+        let (means, noise) = (given::matrix(py, &means)?, given::matrix(py, &noise_variance)?);
+        let (w, shape) = (given::matrices(py, &loadings)?, loadings.as_array().shape().to_vec());
+        let (groups, p) = (means.nrows(), means.ncols());
+        if shape[..2] != [groups, p] || noise.nrows() != groups {
+            return Err(PyValueError::new_err(format!(
+                "means of shape ({groups}, {p}) need loadings of shape ({groups}, {p}, q) and a noise variance for \
+             each of the {groups} components, not loadings of shape {:?} and {} noise variances",
+                shape,
+                noise.nrows()
+            )));
+        }
+        let component = |k: usize| {
+            let noise = match noise.ncols() {
+                1 => Noise::Isotropic(noise[(k, 0)]),
+                _ => Noise::Diagonal((0..noise.ncols()).map(|j| noise[(k, j)]).collect()),
+            };
+            LinearGaussian::new((0..p).map(|j| means[(k, j)]).collect(), w[k].clone(), noise)
         };
-        let places = (0..n).flat_map(|i| (0..groups).flat_map(move |k| (0..most).map(move |j| (i, k, j))));
-        let means: Vec<f64> = places.map(|(i, k, j)| coordinate(i, k, j)).collect();
-        let probabilities: Vec<f64> = found
-            .iter()
-            .flat_map(|p| (0..p.nrows()).flat_map(move |i| (0..groups).map(move |k| p[(i, k)])))
-            .collect();
-        let covariances = of.into_iter().map(|z| crate::model::Covariances::of(z.covariance, rows));
-        Ok((probabilities, means, [n, groups, most], covariances.collect::<covary::Result<Vec<_>>>()?))
-    };
-    let (probabilities, means, shape, covariances) = model.ask(py, rows, threads, question)?;
-    let probabilities = PyArray1::from_vec(py, probabilities).reshape([shape[0], shape[1]])?;
-    let covariances = covariances.into_iter().map(|c| c.into_numpy(py)).collect::<PyResult<_>>()?;
-    Ok((probabilities, PyArray1::from_vec(py, means).reshape(shape)?, covariances))
+        let made = || {
+            let components = (0..groups).map(component).collect::<covary::Result<_>>()?;
+            SavedModel::given(Mixture::new(weights, components)?, names)
+        };
+        Self::new(py, now(py, made)?)
+    }
+
+    /// A component as a model of its own, counted from 0.
+    fn component(&self, py: Python<'_>, k: usize) -> PyResult<Self> {
+        let found = of_mixture(self)?.components().get(k).cloned();
+        let found = found.ok_or_else(|| PyIndexError::new_err(format!("there is no component {k}")))?;
+        let names = self.saved().named().then(|| self.saved().features.clone());
+        Self::new(py, now(py, || SavedModel::given(found, names))?)
+    }
+
+    /// Probabilities (n, K), posterior means (n, K, q) and, of each component, covariances: (q, q), or (n, q, q)
+    /// where values are missing.
+    #[pyo3(signature = (rows, threads=None))]
+    fn mixture_posterior<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &Rows,
+        threads: Option<Threads>,
+    ) -> PyResult<Posteriors<'py>> {
+        let mixture = of_mixture(self)?.clone();
+        let groups = mixture.n_components();
+        let question = move |_: &dyn covary::model::Model, rows: &dyn RowSource| {
+            let found = map_chunks(rows, |chunk| Ok(mixture.memberships_of(chunk)?.probabilities))?;
+            let of =
+                mixture.components().iter().map(|c| c.posterior(rows)).collect::<covary::Result<Vec<_>>>()?;
+            let most = of.iter().map(|z| z.mean.ncols()).max().unwrap_or(0);
+            let n: usize = found.iter().map(Mat::nrows).sum();
+            let coordinate = |i: usize, k: usize, j: usize| {
+                let z = &of[k].mean;
+                if j < z.ncols() { z[(i, j)] } else { 0.0 }
+            };
+            let places =
+                (0..n).flat_map(|i| (0..groups).flat_map(move |k| (0..most).map(move |j| (i, k, j))));
+            let means: Vec<f64> = places.map(|(i, k, j)| coordinate(i, k, j)).collect();
+            let probabilities: Vec<f64> = found
+                .iter()
+                .flat_map(|p| (0..p.nrows()).flat_map(move |i| (0..groups).map(move |k| p[(i, k)])))
+                .collect();
+            let covariances = of.into_iter().map(|z| crate::questions::Covariances::of(z.covariance, rows));
+            Ok((probabilities, means, [n, groups, most], covariances.collect::<covary::Result<Vec<_>>>()?))
+        };
+        let (probabilities, means, shape, covariances) = self.ask(py, rows, threads, question)?;
+        let probabilities = PyArray1::from_vec(py, probabilities).reshape([shape[0], shape[1]])?;
+        let covariances = covariances.into_iter().map(|c| c.into_numpy(py)).collect::<PyResult<_>>()?;
+        Ok((probabilities, PyArray1::from_vec(py, means).reshape(shape)?, covariances))
+    }
 }

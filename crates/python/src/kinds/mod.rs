@@ -83,11 +83,7 @@ pub(crate) fn standard_errors<'py>(
 }
 
 pub(crate) use axes::intervals;
-pub(crate) use bayes::given as given_bayes;
-pub(crate) use clusters::{after_batch, nearest};
-pub(crate) use factors::{given as given_factors, most_factors, scores};
-pub(crate) use mixtures::{Posteriors, component, given as given_mixture, posterior as mixture_posterior};
-pub(crate) use robust::given as given_robust;
+pub(crate) use factors::most_factors;
 
 /// Keywords of a Python call, each taken once.
 pub(crate) struct Keywords<'py>(Option<Bound<'py, PyDict>>);

@@ -34,21 +34,26 @@ pub(super) fn tables<'py>(py: Python<'py>, model: &Model) -> PyResult<Option<Bou
     })
 }
 
-/// A model of given numbers: mean (p,), loadings (p, q), noise variances (one, or p) and ν.
-pub(crate) fn given(
-    py: Python<'_>,
-    mean: PyReadonlyArray1<'_, f64>,
-    loadings: PyReadonlyArray2<'_, f64>,
-    noise_variance: PyReadonlyArray1<'_, f64>,
-    nu: f64,
-    names: Option<Vec<String>>,
-) -> PyResult<Model> {
-    let (mean, loadings) = (given::vector(py, &mean)?, given::matrix(py, &loadings)?);
-    let noise = match given::vector(py, &noise_variance)? {
-        one if one.len() == 1 => Noise::Isotropic(one[0]),
-        each => Noise::Diagonal(each),
-    };
-    let made =
-        || SavedModel::given(LinearStudent::new(LinearGaussian::new(mean, loadings, noise)?, nu)?, names);
-    Model::new(py, now(py, made)?)
+#[pymethods]
+impl Model {
+    /// A model of given numbers: mean (p,), loadings (p, q), noise variances (one, or p) and ν.
+    #[staticmethod]
+    #[pyo3(signature = (mean, loadings, noise_variance, nu, names=None))]
+    fn given_robust(
+        py: Python<'_>,
+        mean: PyReadonlyArray1<'_, f64>,
+        loadings: PyReadonlyArray2<'_, f64>,
+        noise_variance: PyReadonlyArray1<'_, f64>,
+        nu: f64,
+        names: Option<Vec<String>>,
+    ) -> PyResult<Self> {
+        let (mean, loadings) = (given::vector(py, &mean)?, given::matrix(py, &loadings)?);
+        let noise = match given::vector(py, &noise_variance)? {
+            one if one.len() == 1 => Noise::Isotropic(one[0]),
+            each => Noise::Diagonal(each),
+        };
+        let made =
+            || SavedModel::given(LinearStudent::new(LinearGaussian::new(mean, loadings, noise)?, nu)?, names);
+        Self::new(py, now(py, made)?)
+    }
 }
