@@ -110,6 +110,7 @@ class MixturePPCA(DensityQuestions, DensityMixin, Estimator):
         noise="isotropic",
         shared_noise=False,
         prior="auto",
+        method="em",
         scale="none",
         tol=1e-8,
         max_iter=500,
@@ -123,6 +124,7 @@ class MixturePPCA(DensityQuestions, DensityMixin, Estimator):
         self.noise = noise
         self.shared_noise = shared_noise
         self.prior = prior
+        self.method = method
         self.scale = scale
         self.tol = tol
         self.max_iter = max_iter
@@ -186,6 +188,7 @@ class MixturePPCA(DensityQuestions, DensityMixin, Estimator):
             noise=self.noise,
             shared_noise=bool(self.shared_noise),
             prior=self._prior(),
+            method=self.method,
         )
 
     def _groups(self):

@@ -1,13 +1,14 @@
-//! The flags of Bayesian PCA.
+//! The flags of Bayesian methods.
 
 use clap::{Args, ValueEnum};
 use covary::BayesMethod;
 
-/// What only Bayesian PCA has.
+/// What only Bayesian PCA and mixtures have.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Bayesian PCA")]
+#[command(next_help_heading = "Bayesian PCA and mixtures")]
 pub(crate) struct Bayes {
-    /// How components that the data do not support are driven out [default: vb]
+    /// How components that the data do not support are driven out [default of bpca: vb; of a mixture: nothing
+    /// is driven out, and -k and -q are what it has]
     #[arg(long, value_name = "METHOD", value_enum)]
     pub(crate) method: Option<Method>,
 }

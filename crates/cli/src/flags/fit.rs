@@ -50,6 +50,7 @@ Examples:
   covary fit iris.csv --model kmeans -k 3 -o flowers.covary
   covary fit correlations.csv --matrix --rows 145 --model fa -q 4 --rotate varimax
   covary fit iris.csv --model mixture -k 2-5 -q 1 -o iris.covary
+  covary fit iris.csv --model mixture -k auto --method vb -o iris.covary
 
 With missing values, --json says under holes how many cells are observed and missing, their share,
 how many patterns (null: more than a million) and empty_rows there are, and how many
@@ -70,8 +71,8 @@ null. Its variances are those of the scale of the t distribution.
 A mixture has under mixture its weights, means, latent (variables of each group), noise (isotropic or
 diagonal), noise_variances, explained (share of each group's variance), separation (distance of the
 nearest other mean in deviations), shared_noise, prior_rows, objective, parameters, bic, aic, icl,
-dropped (groups without enough rows) and grown (what each number of groups has reached); otherwise
-it is null.
+dropped (groups without enough rows), grown (what each number of groups has reached) and, with
+--method vb, variational (the bound, noise and precisions of each group); otherwise it is null.
 
 k-means has under clusters its inertia, the total sum of squares and the explained share of it,
 asked and found clusters, starts, useful swaps, sample (rows on which the start was found; left out:

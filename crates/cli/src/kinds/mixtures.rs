@@ -7,7 +7,7 @@ use covary::{Components, MixturePpca};
 
 use super::Wanted;
 use crate::exit::{Failure, Result};
-use crate::flags::{Noise, Solver};
+use crate::flags::{Method, Noise, Solver};
 
 pub(super) fn mixture(wanted: &Wanted<'_>) -> Result<(Arc<dyn Family>, String)> {
     let (latent, because) = match wanted.components {
@@ -29,7 +29,12 @@ pub(super) fn mixture(wanted: &Wanted<'_>) -> Result<(Arc<dyn Family>, String)> 
             "a mixture needs the number of its components: add, for example, -k 3, -k 2-8 or -k auto",
         ));
     };
-    let mut family = MixturePpca::new(groups, latent);
+    if wanted.method == Some(Method::Ard) {
+        return Err(Failure::usage(
+            "a mixture has the method vb, or maximum likelihood without --method; ard is for bpca",
+        ));
+    }
+    let mut family = MixturePpca::new(groups, latent).variational(wanted.method == Some(Method::Vb));
     if let Some(flags) = wanted.groups {
         family = family.diagonal(flags.noise == Some(Noise::Diagonal)).shared_noise(flags.shared_noise);
         family = flags.prior.map_or(family.clone(), |prior| family.prior(prior.0));

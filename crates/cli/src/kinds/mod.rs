@@ -82,7 +82,7 @@ fn only_of_some_kinds(wanted: &Wanted<'_>) -> Result<()> {
         ("--init", groups(|g| g.init.is_some()), &["kmeans"], ", or leave it out"),
         ("--no-polish", groups(|g| g.no_polish), &["kmeans"], ", or leave it out"),
         ("-q", wanted.components.is_some(), WITH_COMPONENTS, ", or give the number of groups with -k"),
-        ("--method", wanted.method.is_some(), &["bpca"], ", or leave it out"),
+        ("--method", wanted.method.is_some(), &["bpca", "mixture"], ", or leave it out"),
         ("--nu", wanted.nu.is_some(), &["robust"], ", or leave it out"),
         (
             "--start",

@@ -31,7 +31,7 @@ pub(crate) struct Em {
     gains: Gains,
     accelerator: Option<Accelerator>, // none: plain steps only
     coordinates: Coordinates,
-    prior: Prior,
+    prior: Prior<'static>,
     floor: f64, // noise below it is rounding, in units
 }
 
@@ -95,7 +95,7 @@ impl Em {
     /// The same as [`new`](Self::new) under a prior; ends also when components are driven out.
     ///
     /// Under [`Prior::Averaged`] the start has a covariance of its loadings and means.
-    pub(crate) fn under(prior: Prior, start: LatentParameters, floor: f64) -> Self {
+    pub(crate) fn under(prior: Prior<'static>, start: LatentParameters, floor: f64) -> Self {
         // Towards a column of 0 the density of the most probable W has no limit: bold steps would go there.
         let accelerator = (prior != Prior::Relevance).then(Accelerator::new);
         Self { prior, accelerator, ..Self::new(start, floor) }

@@ -71,21 +71,21 @@ struct NoiseStatistics {
 }
 
 impl<'a> Maximised<'a> {
-    pub(super) fn of(evidence: &'a Latent, prior: Prior) -> Result<Self> {
+    pub(super) fn of(evidence: &'a Latent, prior: Prior<'_>) -> Result<Self> {
         if evidence.weight() == 0.0 {
             return Err(Error::NoRows);
         }
         let terms = prior.terms(evidence.parameters())?;
         let residual = residual(evidence, &terms);
         let step = normal_equations(evidence, &terms.ridge, residual.as_ref()); // Δ (q + 1 × p)
-        let averaged = matches!(prior, Prior::Averaged { .. });
+        let averaged = matches!(prior, Prior::Averaged { .. } | Prior::Group(_));
         let spread = averaged.then(|| covariances(evidence, &terms.ridge));
         let each = step.col_iter().zip(residual.col_iter());
         let reductions = each.map(|(s, r)| s.iter().zip(r.iter()).map(|(s, r)| s * r).sum::<f64>());
         let (noises, reductions) = match evidence.parameters().scale() {
             FeatureScale::Common(_) => {
                 let added = prior_squares(evidence, &terms, step.as_ref(), spread.as_ref());
-                (vec![NoiseStatistics::of_all(evidence)], vec![reductions.sum::<f64>() - added])
+                (vec![NoiseStatistics::of_all(evidence, prior)], vec![reductions.sum::<f64>() - added])
             }
             FeatureScale::NoiseDeviations(_) => {
                 (NoiseStatistics::of_each(evidence, residual.as_ref()), reductions.collect())
@@ -136,10 +136,14 @@ impl<'a> Maximised<'a> {
 
 impl NoiseStatistics {
     /// Of all cells: a sum of squares and what z leaves open, without cancellation.
-    fn of_all(evidence: &Latent) -> Self {
-        let totals = &evidence.totals;
-        let squares = totals.squares + evidence.parameters().noise() * totals.determined;
-        Self { squares, cells: totals.cells }
+    fn of_all(evidence: &Latent, prior: Prior<'_>) -> Self {
+        let (totals, parameters) = (&evidence.totals, evidence.parameters());
+        let (squares, cells) = match prior {
+            Prior::Group(prior) => prior.noise_statistics(parameters),
+            _ => (0.0, 0.0),
+        };
+        let squares = squares + totals.squares + parameters.noise() * totals.determined;
+        Self { squares, cells: cells + totals.cells }
     }
 
     /// Of each feature. The cells are in units of the noise, so what cancels is at most a feature's variance
@@ -267,7 +271,7 @@ fn traces_with_second_moments(evidence: &Latent, spread: &Mat<f64>) -> f64 {
 /// in units.
 fn standardise(
     evidence: &Latent,
-    (prior, terms): (Prior, &PriorTerms),
+    (prior, terms): (Prior<'_>, &PriorTerms),
     step: MatRef<'_, f64>,
     noises: &[f64],
     spread: Option<Mat<f64>>,

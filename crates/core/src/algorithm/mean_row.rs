@@ -51,7 +51,7 @@ impl MeanRow {
     /// Given the distribution of W and μ; `least` is the smallest v that is allowed, in units. `None` when
     /// there is one mean, or they lie so far apart that their squares leave their range.
     pub(super) fn of(parameters: &LatentParameters, least: f64) -> Result<Option<Self>> {
-        let (p, q, unit) = (parameters.n_features(), parameters.n_latent(), parameters.scale().of(0));
+        let (p, unit) = (parameters.n_features(), parameters.scale().of(0));
         let middle = parameters.mean().iter().map(|m| m / p as f64).sum::<f64>();
         let each = parameters.mean().iter().zip(parameters.mean_rest());
         let mut means: Vec<f64> = each.map(|(m, rest)| (m - middle + rest) / unit).collect();
@@ -67,9 +67,32 @@ impl MeanRow {
             Some((next, next - noise))
         });
         let noise = noise.unwrap_or(f64::INFINITY);
-        let level = sums.level(noise);
+        Ok(Some(Self::standing(&sums, &vectors, &means, (sums.level(noise), noise), sums.p - 1.0)))
+    }
+
+    /// A row that has given cells, and noise of a given variance.
+    ///
+    /// $\mu_j = m_j - w_j^\top z_0 + \varepsilon_j$ with a level $m_j$ for each feature: the same with means
+    /// counted from those, and a level of 0.
+    pub(super) fn around(parameters: &LatentParameters, levels: &[f64], variance: f64) -> Result<Self> {
+        let unit = parameters.scale().of(0);
+        let each = parameters.mean().iter().zip(parameters.mean_rest()).zip(levels);
+        let means: Vec<f64> = each.map(|((m, rest), level)| (m - level + rest) / unit).collect();
+        let (sums, vectors) = Sums::of(parameters, &means)?;
+        Ok(Self::standing(&sums, &vectors, &means, (0.0, variance / unit / unit), sums.p))
+    }
+
+    /// The row of a level and a noise; of the noise so many degrees of freedom are counted.
+    fn standing(
+        sums: &Sums,
+        vectors: &Mat<f64>,
+        means: &[f64],
+        (level, noise): (f64, f64),
+        degrees: f64,
+    ) -> Self {
+        let q = vectors.nrows();
         let latent = sums.latent(level, noise);
-        let objective = sums.objective(&latent, level, noise);
+        let objective = sums.objective(&latent, (level, noise), degrees);
         let turned = Mat::from_fn(q, 1, |k, _| latent[k]);
         let z = product(vectors.as_ref(), turned.as_ref());
         let scaled = Mat::from_fn(q, q, |i, k| vectors[(i, k)] * sums.variance(k, noise));
@@ -80,7 +103,7 @@ impl MeanRow {
             second[packed(q, i)] = z[(i, 0)];
         }
         let offsets = means.iter().map(|m| level - m).collect();
-        Ok(Some(Self { offsets, noise, second, objective }))
+        Self { offsets, noise, second, objective }
     }
 }
 
@@ -134,12 +157,12 @@ impl Sums {
     }
 
     /// E log p(μ | W, z₀) + E log p(z₀) − E log q(z₀), up to a constant.
-    fn objective(&self, latent: &[f64], level: f64, noise: f64) -> f64 {
+    fn objective(&self, latent: &[f64], (level, noise): (f64, f64), degrees: f64) -> f64 {
         let standing = |(k, z): (usize, &f64)| {
             let open = self.variance(k, noise);
             0.5 * (open.ln() + 1.0 - open - z * z)
         };
-        let fit = -0.5 * ((self.p - 1.0) * noise.ln() + self.rest(latent, level, noise) / noise);
+        let fit = -0.5 * (degrees * noise.ln() + self.rest(latent, level, noise) / noise);
         fit + latent.iter().enumerate().map(standing).sum::<f64>()
     }
 }

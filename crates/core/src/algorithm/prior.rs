@@ -12,13 +12,13 @@
 
 use std::f64::consts::TAU;
 
-use statrs::function::gamma::ln_gamma;
+use statrs::function::gamma::{digamma, ln_gamma};
 
 use super::maximise::{alike, square_root};
 use super::mean_row::MeanRow;
 use crate::error::Result;
 use crate::evidence::Latent;
-use crate::expectation::LatentParameters;
+use crate::expectation::{LatentParameters, log_minus_digamma};
 use crate::linalg::{
     ColRef, Lanes, Mat, MatRef, clean_zeros, comparable, complete_basis, graded_right_singular,
     nearest_places, packed, packed_len, padded, product, symmetric_eigen,
@@ -29,7 +29,7 @@ const DRIVEN_OUT: f64 = 1e-3;
 
 /// The prior of the loadings, and what is kept of their posterior.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Prior {
+pub(crate) enum Prior<'a> {
     /// None: maximum likelihood.
     Flat,
     /// Normal columns; the most probable W.
@@ -39,6 +39,46 @@ pub(crate) enum Prior {
         /// The smallest noise of the row of means, a variance.
         least: f64,
     },
+    /// The same for one group of rows among others, whose mean and noise have priors of their own.
+    Group(&'a GroupPrior),
+}
+
+/// What is assumed of the mean and the noise of a group of rows: as much as one row tells.
+///
+/// Bounds of different numbers of groups can be compared only if every prior is a proper one. The mean lies
+/// around that of all rows, $\mu_j = m_j - w_j^\top z_0 + \varepsilon_j$ with $z_0 \sim \mathcal N(0, I)$ and
+/// $\varepsilon_j \sim \mathcal N(0, v)$ ([`MeanRow::around`]); the precision of the noise is
+/// $\tau = 1/\sigma^2 \sim \Gamma(a, a s_0)$, of mean about $1/s_0$.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct GroupPrior {
+    /// m (p).
+    pub(crate) mean: Vec<f64>,
+    /// v.
+    pub(crate) variance: f64,
+    /// a: half the number of cells that the prior of the noise counts as.
+    pub(crate) shape: f64,
+    /// s₀.
+    pub(crate) noise: f64,
+}
+
+impl GroupPrior {
+    /// Squares and cells that the prior of the noise counts as, in units of the parameters.
+    pub(crate) fn noise_statistics(&self, parameters: &LatentParameters) -> (f64, f64) {
+        let unit = parameters.scale().of(0);
+        (2.0 * self.shape * self.noise / unit / unit, 2.0 * self.shape)
+    }
+
+    /// −KL of q(τ), a gamma distribution of shape c and mean 1/σ², from the prior.
+    ///
+    /// With $\mathrm E \ln \tau = \psi(c) - \ln(c \sigma^2)$ it is
+    /// $a \ln(a s_0) - \ln\Gamma(a) + (a - 1) \mathrm E \ln \tau - a s_0 / \sigma^2$ and the entropy
+    /// $c - \ln(c \sigma^2) + \ln\Gamma(c) + (1 - c) \psi(c)$.
+    fn of_noise(&self, shape: f64, noise: f64) -> f64 {
+        let (a, rate) = (self.shape, self.shape * self.noise);
+        let expected_log = digamma(shape) - (shape * noise).ln();
+        let entropy = shape - (shape * noise).ln() + ln_gamma(shape) + (1.0 - shape) * digamma(shape);
+        a * rate.ln() - ln_gamma(a) + (a - 1.0) * expected_log - rate / noise + entropy
+    }
 }
 
 /// What a prior adds to the normal equations of each feature, in units.
@@ -75,7 +115,7 @@ impl PriorTerms {
     }
 }
 
-impl Prior {
+impl Prior<'_> {
     /// E‖w_k‖² of each column, in units.
     pub(crate) fn lengths(parameters: &LatentParameters) -> Vec<f64> {
         let w = parameters.loadings_transposed();
@@ -109,32 +149,53 @@ impl Prior {
 
     /// The row of means, where W has a distribution.
     fn mean_row(self, parameters: &LatentParameters) -> Result<Option<MeanRow>> {
-        let Self::Averaged { least } = self else { return Ok(None) };
-        let unit = parameters.scale().of(0);
-        MeanRow::of(parameters, least / unit / unit)
+        match self {
+            Self::Flat | Self::Relevance => Ok(None),
+            Self::Averaged { least } => {
+                let unit = parameters.scale().of(0);
+                MeanRow::of(parameters, least / unit / unit)
+            }
+            Self::Group(prior) => MeanRow::around(parameters, &prior.mean, prior.variance).map(Some),
+        }
     }
 
     /// What a fit maximises at the parameters of the evidence.
     pub(crate) fn objective(self, evidence: &Latent) -> Result<f64> {
         let (parameters, fit) = (evidence.parameters(), evidence.log_likelihood());
-        let (p, q) = (parameters.n_features() as f64, parameters.n_latent() as f64);
-        let unit = parameters.scale().of(0).ln();
-        // p/2 (log α − log 2π) − α E‖w‖²/2 at the best α
-        let column = |length: f64| 0.5 * p * ((p / length.max(f64::MIN_POSITIVE)).ln() - TAU.ln() - 1.0);
-        let columns = || Self::lengths(parameters).into_iter().map(column).sum::<f64>() - p * q * unit;
-        Ok(match (self, parameters.spread()) {
-            (Self::Flat, _) => fit,
-            (Self::Relevance, _) => fit + columns(),
-            (Self::Averaged { .. }, None) => f64::NEG_INFINITY,
-            (Self::Averaged { .. }, Some(spread)) => {
-                let volume: f64 = log_determinants(spread, parameters.n_latent() + 1).iter().sum();
-                let entropy = 0.5 * (volume + p * (q + 1.0) * (1.0 + TAU.ln())) + p * (q + 1.0) * unit;
-                // τ has a gamma distribution of shape c; all that depends on its scale is in the fit.
-                let c = 0.5 * evidence.totals.cells;
-                let means = self.mean_row(parameters)?.map_or(0.0, |row| row.objective - (p - 1.0) * unit);
-                fit + entropy + columns() + means + c + ln_gamma(c) - c * c.ln()
+        let half = 0.5 * evidence.totals.cells;
+        Ok(match self {
+            Self::Flat => fit,
+            Self::Relevance => fit + columns(parameters),
+            Self::Averaged { .. } => {
+                // τ has a gamma distribution of this shape; all that depends on its scale is in the fit.
+                fit + self.of_loadings(parameters)? + half + ln_gamma(half) - half * half.ln()
+            }
+            Self::Group(prior) => {
+                let shape = prior.shape + half;
+                fit - half * log_minus_digamma(shape) + self.of_group(parameters, shape)?
             }
         })
+    }
+
+    /// What the distributions of W, μ and τ of a group add to the bound; τ has one of shape c.
+    pub(crate) fn of_group(self, parameters: &LatentParameters, shape: f64) -> Result<f64> {
+        let Self::Group(prior) = self else { return Ok(0.0) };
+        Ok(self.of_loadings(parameters)? + prior.of_noise(shape, parameters.noise_variance(0)))
+    }
+
+    /// E ln p(W, μ) and the entropy of both.
+    fn of_loadings(self, parameters: &LatentParameters) -> Result<f64> {
+        let Some(spread) = parameters.spread() else { return Ok(f64::NEG_INFINITY) };
+        let (p, q) = (parameters.n_features() as f64, parameters.n_latent() as f64);
+        let unit = parameters.scale().of(0).ln();
+        let volume: f64 = log_determinants(spread, parameters.n_latent() + 1).iter().sum();
+        let entropy = 0.5 * (volume + p * (q + 1.0) * (1.0 + TAU.ln())) + p * (q + 1.0) * unit;
+        let row = self.mean_row(parameters)?.map(|row| row.objective);
+        let means = match self {
+            Self::Group(_) => row.map(|row| row - p * (unit + 0.5 * TAU.ln())),
+            _ => row.map(|row| row - (p - 1.0) * unit),
+        };
+        Ok(entropy + columns(parameters) + means.unwrap_or(0.0))
     }
 
     /// How the latent variables are standardised, as what happens to W: w ← B w with the first q rows of
@@ -174,13 +235,31 @@ impl Prior {
     pub(crate) fn survivors(self, parameters: &LatentParameters, weight: f64) -> Option<Vec<usize>> {
         let (p, w) = (parameters.n_features() as f64, parameters.loadings_transposed());
         let variance = |k: usize| match self {
-            Self::Averaged { .. } => parameters.variances(k).iter().sum(),
+            Self::Averaged { .. } | Self::Group(_) => parameters.variances(k).iter().sum(),
             _ => p * parameters.noise() / weight,
         };
         let alive = |k: &usize| w.row(*k).squared_norm_l2() > DRIVEN_OUT * variance(*k);
         let kept: Vec<usize> = (0..w.nrows()).filter(alive).collect();
         (self != Self::Flat && kept.len() < w.nrows()).then_some(kept)
     }
+}
+
+/// E ln p(W): p/2 (ln α − ln 2π) − α E‖w‖²/2 of each column at the best α.
+fn columns(parameters: &LatentParameters) -> f64 {
+    let (p, unit) = (parameters.n_features() as f64, parameters.scale().of(0).ln());
+    let column =
+        |length: f64| 0.5 * p * ((p / length.max(f64::MIN_POSITIVE)).ln() - TAU.ln() - 1.0) - p * unit;
+    Prior::lengths(parameters).into_iter().map(column).sum()
+}
+
+/// Covariances of (w, μ) of each of p features whose entries have these variances and say nothing about each
+/// other, packed.
+pub(crate) fn independent(variances: &[f64], p: usize) -> Mat<f64> {
+    let mut spread = Mat::zeros(packed_len(variances.len()), p);
+    for (k, variance) in variances.iter().enumerate() {
+        (0..p).for_each(|j| spread[(packed(k, k), j)] = *variance);
+    }
+    spread
 }
 
 /// Oᵀ · root, with O the directions in which root · E WᵀW · root is diagonal, each in the place where it

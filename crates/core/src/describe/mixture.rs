@@ -122,6 +122,9 @@ fn lines(model: &Mixture, report: Option<&MixtureReport>) -> Vec<Line> {
     let criteria = [report.bic, report.aic, report.icl].map(number);
     let [bic, aic, icl] = criteria;
     lines.push(Line::new("BIC, AIC, ICL", format!("{bic}, {aic}, {icl}")));
+    if let Some(found) = &report.variational {
+        lines.push(Line::new("bound", format!("{} on the log evidence", number(found.bound))));
+    }
     lines
 }
 
@@ -165,10 +168,12 @@ fn components(model: &Mixture, saved: &SavedModel, separations: &[Option<f64>]) 
 
 /// What each number of components has reached.
 fn grown(table: &[NumberOfGroups], chosen: usize) -> Table {
-    let header = ["groups", "log-likelihood", "BIC", "AIC", "ICL", ""].map(str::to_owned).to_vec();
+    let bound = table.iter().any(|of| of.bound.is_some()).then_some("bound");
+    let header = ["groups", "log-likelihood", "BIC", "AIC", "ICL"].into_iter().chain(bound).chain([""]);
+    let header = header.map(str::to_owned).collect();
     let row = |of: &NumberOfGroups| {
         let mark = if of.groups == chosen { "taken" } else { "" };
-        let numbers = [of.log_likelihood, of.bic, of.aic, of.icl].map(number);
+        let numbers = [of.log_likelihood, of.bic, of.aic, of.icl].into_iter().chain(of.bound).map(number);
         [of.groups.to_string()].into_iter().chain(numbers).chain([mark.to_owned()]).collect()
     };
     Table::with_text_last(header, table.iter().map(row).collect())

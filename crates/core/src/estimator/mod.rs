@@ -26,7 +26,7 @@ pub use groups::Groups;
 pub(crate) use growth::{Grown, Growth, IncompleteSummary};
 pub use kmeans::{ClusterReport, KMeans, KTable, KTableRow};
 pub(crate) use mixture::{GrownMixture, sample};
-pub use mixture::{MixturePpca, MixtureReport, NumberOfGroups};
+pub use mixture::{MixturePpca, MixtureReport, NumberOfGroups, VariationalReport};
 pub use online::{Batch, BatchCounts, Online};
 pub use plan::{Plan, Problem, Solver, choose};
 pub use report::{Details, FactorReport, Fit, MissingCells, Report, RotationReport};

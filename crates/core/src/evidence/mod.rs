@@ -24,7 +24,7 @@ pub(crate) use coreset::{Coreset, Design as CoresetDesign};
 pub(crate) use filled::FilledSketch;
 pub use gather::{gather, gather_stream};
 pub use latent::Latent;
-pub(crate) use latent::{Frame, Totals as LatentTotals};
+pub(crate) use latent::{Frame, Totals as LatentTotals, row_densities};
 pub(crate) use margins::{Margins, Survey};
 pub use moments::Moments;
 pub use pairwise::{AvailableCases, Found, Pairwise};

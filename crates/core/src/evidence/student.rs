@@ -67,7 +67,7 @@ impl StudentSums {
     }
 
     /// Takes in the rows of an expectation step, which has their squared Mahalanobis distances, and gives w u.
-    pub(super) fn add<R: IncompleteRows>(
+    pub(super) fn add<R: IncompleteRows + ?Sized>(
         &mut self,
         step: &Expectation<'_, R>,
         distances: &[f64],
@@ -300,7 +300,7 @@ fn weigh_observed(
     }
 }
 
-fn weigh_rows<R: IncompleteRows>(
+fn weigh_rows<R: IncompleteRows + ?Sized>(
     parameters: &LatentParameters,
     sums: &mut StudentSums,
     (cells, rows): (&R, &[usize]),

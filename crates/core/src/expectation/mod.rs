@@ -27,7 +27,7 @@ mod student;
 
 pub(crate) use parameters::FeatureScale;
 pub use parameters::LatentParameters;
-pub(crate) use student::Student;
+pub(crate) use student::{Student, log_minus_digamma};
 
 use std::f64::consts::TAU;
 

@@ -186,7 +186,7 @@ fn digamma_gap(a: f64, h: f64) -> (f64, f64) {
 }
 
 /// c(x) = ln x − ψ(x).
-fn log_minus_digamma(x: f64) -> f64 {
+pub(crate) fn log_minus_digamma(x: f64) -> f64 {
     0.5 / x + log_minus_digamma_rest(x).0
 }
 

@@ -127,7 +127,7 @@ impl LinearGaussian {
     ///
     /// # Errors
     /// When a variance is not finite or negative, or there is not one for each feature.
-    pub(super) fn with_noise(self, noise: Noise) -> Result<Self> {
+    pub(crate) fn with_noise(self, noise: Noise) -> Result<Self> {
         check_noise(&noise, self.n_features())?;
         Ok(Self { noise, ..self })
     }

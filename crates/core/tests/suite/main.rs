@@ -30,6 +30,7 @@ mod laws_holes;
 mod layers;
 mod memory;
 mod mixture;
+mod mixture_variational;
 mod numerics;
 mod online;
 mod persist;

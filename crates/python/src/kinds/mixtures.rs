@@ -24,7 +24,7 @@ use crate::output::{matrix, vector};
 use crate::threads::Threads;
 
 /// `groups`: how many components, or a pair of the fewest and the most; `noise`: "isotropic" or "diagonal";
-/// `prior`: rows that the prior counts as, 0 for none.
+/// `prior`: rows that the prior counts as, 0 for none; `method`: "em" or "vb".
 pub(super) fn mixture(latent: Components, keywords: &mut Keywords<'_>) -> PyResult<Arc<dyn Family>> {
     #[derive(FromPyObject)]
     enum Wanted {
@@ -53,6 +53,15 @@ pub(super) fn mixture(latent: Components, keywords: &mut Keywords<'_>) -> PyResu
     }
     if let Some(rows) = keywords.take::<f64>("prior")? {
         family = family.prior(Some(rows).filter(|rows| *rows != 0.0));
+    }
+    if let Some(method) = keywords.take::<String>("method")? {
+        family = match method.as_str() {
+            "em" => family.variational(false),
+            "vb" => family.variational(true),
+            other => {
+                return Err(PyValueError::new_err(format!("method must be 'em' or 'vb', not '{other}'")));
+            }
+        };
     }
     Ok(Arc::new(family))
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::coordinates::{aligned, mixture, scale, vector};
 use super::{CollapsePrior, ComponentEvidence, NoiseModel, Responsibilities};
 use crate::algorithm::optimise::{Anderson, Gains};
+use crate::algorithm::prior::GroupPrior;
 use crate::algorithm::{Guard, Objective, RowIteration, Step};
 use crate::error::{Error, Result};
 use crate::evidence::WeightedParts;
@@ -28,12 +29,28 @@ pub(crate) struct MixtureSettings {
     pub(crate) unexplained: Vec<f64>,
     /// Least unexplained variance of a feature that the prior speaks of.
     pub(crate) least: f64,
+    /// Mean of all rows (p).
+    pub(crate) mean: Vec<f64>,
+    /// Their variance, as a mean over the features.
+    pub(crate) variance: f64,
+    /// Total weight of the rows.
+    pub(crate) rows: f64,
 }
 
 impl MixtureSettings {
     /// The prior of a mixture: a single component cannot shrink.
     fn prior(&self, mixture: &Mixture) -> Option<&CollapsePrior> {
         self.prior.as_ref().filter(|_| mixture.n_components() > 1)
+    }
+
+    /// What variational Bayes assumes of each group: means that spread as all rows do, and noise as the prior
+    /// against collapse has it.
+    pub(super) fn group_prior(&self) -> GroupPrior {
+        let p = self.mean.len() as f64;
+        let (rows, variances) =
+            self.prior.as_ref().map_or((1.0, &self.unexplained), |prior| (prior.rows, &prior.variances));
+        let noise = variances.iter().sum::<f64>() / p;
+        GroupPrior { mean: self.mean.clone(), variance: self.variance, shape: 0.5 * rows * p, noise }
     }
 
     /// The same with a prior of the variances that this mixture leaves unexplained, Σ πₖψₖ; `None` where those

@@ -11,21 +11,37 @@
 mod component;
 mod coordinates;
 mod em;
+mod method;
 mod prior;
 mod reshape;
+mod variational;
 
 pub(crate) use component::{ComponentEvidence, NoiseModel};
 pub(crate) use em::{MixtureEm, MixtureOptimum, MixtureSettings};
+pub(crate) use method::{MaximumLikelihood, MixtureMethod, Variational};
 pub(crate) use prior::CollapsePrior;
 pub(crate) use reshape::{leading_axes, merged, split};
 
 use std::sync::Arc;
 
-use crate::data::Chunk;
+use crate::control::Control;
+use crate::data::{Chunk, RowSource};
 use crate::error::Result;
-use crate::evidence::{RowWeights, WeightedRows};
+use crate::evidence::{Moments, RowWeights, WeightedParts, WeightedRows, gather};
 use crate::linalg::Mat;
 use crate::model::Mixture;
+
+/// Log-likelihood of the rows under a mixture, and −Σ w Σ r ln r.
+pub(crate) fn measured(
+    mixture: &Mixture,
+    source: &dyn RowSource,
+    control: &Control<'_>,
+) -> Result<(f64, f64)> {
+    let weights: Arc<dyn RowWeights> = Arc::new(Responsibilities(Arc::new(mixture.clone())));
+    let found =
+        gather(source, || WeightedParts::<Moments>::empty(Arc::clone(&weights), Vec::new()), control)?;
+    Ok((found.log_likelihood, -found.totals.first().copied().unwrap_or(0.0)))
+}
 
 /// The responsibilities of a mixture as weights of rows, and Σ w Σ r ln r as the only further sum.
 pub(super) struct Responsibilities(pub(super) Arc<Mixture>);

@@ -15,7 +15,7 @@ use super::spectral::{FirstPass, Solution};
 use super::{
     Chooser, Details, Family, Fit, MissingCells, Plan, Ppca, Report, Run, Solver, explained, with_threads,
 };
-use crate::algorithm::prior::Prior;
+use crate::algorithm::prior::{Prior, independent};
 use crate::algorithm::relevance::{self, Supported};
 use crate::algorithm::resolution::{check_scales, whole_values};
 use crate::algorithm::{Components, Journey, RedundantFeatures, Stop};
@@ -27,11 +27,12 @@ use crate::expectation::LatentParameters;
 use crate::linalg::negligible;
 use crate::model::{AnyModel, Kind, Predictive, kind};
 use crate::spectrum::Spectrum;
-use models::{conclude, independent, log_likelihood, most_probable, supported_start};
+use models::{conclude, log_likelihood, most_probable, supported_start};
 use shares::{count_of_shares, counts};
 use stages::{IterationRows, Stages};
 use stand_in::StandIn;
 
+pub(crate) use models::averaged;
 pub use report::{BayesMethod, BayesReport};
 
 /// Where all components are allowed, an iteration starts with this many times those that the available cases

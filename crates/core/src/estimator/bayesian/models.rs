@@ -1,13 +1,13 @@
 //! Parameters of Bayesian PCA: where an iteration starts, and the model that one has found.
 
 use super::stages::IterationRows;
-use crate::algorithm::prior::Prior;
+use crate::algorithm::prior::{Prior, independent};
 use crate::algorithm::relevance::Supported;
 use crate::algorithm::{Journey, Stop, em};
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::expectation::LatentParameters;
-use crate::linalg::{Mat, packed, packed_len, power_of_two};
+use crate::linalg::{Mat, power_of_two};
 use crate::model::{Predictive, Uncertainty};
 use crate::spectrum::Spectrum;
 
@@ -21,16 +21,6 @@ pub(super) fn supported_start(spectrum: &Spectrum, found: &Supported) -> LatentP
     let variances: Vec<f64> = found.variances.iter().chain([&of_mean]).map(|v| v / square).collect();
     LatentParameters::in_units(spectrum.mean().to_vec(), &loadings, found.noise / square, unit)
         .with_spread(Some(independent(&variances, p)))
-}
-
-/// The covariance of (w, μ) of each of p features when its entries have these variances and say nothing about
-/// each other, packed.
-pub(super) fn independent(variances: &[f64], p: usize) -> Mat<f64> {
-    let mut spread = Mat::zeros(packed_len(variances.len()), p);
-    for (k, variance) in variances.iter().enumerate() {
-        (0..p).for_each(|j| spread[(packed(k, k), j)] = *variance);
-    }
-    spread
 }
 
 /// The model with its longest component first, its log density, NaN when a caller stopped before it was
@@ -72,7 +62,7 @@ pub(super) fn most_probable(spectrum: &Spectrum, found: &Supported) -> Result<Pr
 }
 
 /// The model of parameters that an iteration has found.
-fn averaged(parameters: &LatentParameters, noiseless: bool) -> Result<Predictive> {
+pub(crate) fn averaged(parameters: &LatentParameters, noiseless: bool) -> Result<Predictive> {
     let (p, q, unit) = (parameters.n_features(), parameters.n_latent(), parameters.scale().of(0));
     let deviations: Vec<Vec<f64>> =
         (0..=q).map(|k| parameters.variances(k).iter().map(|v| v.sqrt() * unit).collect()).collect();

@@ -38,7 +38,7 @@ impl IterationRows<'_> {
 
 /// Fits that lose the components that are driven out, and the passes that all of them took.
 pub(super) struct Stages<'a> {
-    pub(super) prior: Prior,
+    pub(super) prior: Prior<'static>,
     pub(super) floor: f64, // noise below it is rounding, in units
     pub(super) max_iterations: usize,
     pub(super) given: IterationRows<'a>,

@@ -5,7 +5,7 @@
 
 use super::fit::Pooled;
 use super::search::Search;
-use crate::algorithm::mixture::ComponentEvidence;
+use crate::algorithm::mixture::MixtureMethod;
 use crate::algorithm::seeding::Seeding;
 use crate::error::{Error, Result};
 use crate::estimator::{ClusterReport, Fit, KMeans};
@@ -15,7 +15,7 @@ use crate::model::{Clustering, LinearGaussian, Mixture};
 /// Least share of the variance that clusters may leave to a component.
 const LEAST_WITHIN: f64 = 1e-3;
 
-impl<E: ComponentEvidence> Search<'_, E> {
+impl<M: MixtureMethod> Search<'_, M> {
     /// Mixtures of so many components around the centres of clusters: those of least inertia, and those that a
     /// random start leads to. None where the rows do not have so many.
     pub(super) fn around_clusters(&self, pooled: &Pooled, groups: usize, seed: u64) -> Result<Vec<Mixture>> {

@@ -3,14 +3,18 @@
 use std::ops::RangeInclusive;
 use std::time::Instant;
 
-use super::report::{MixtureReport, NumberOfGroups};
-use super::search::{Search, sample};
+use super::report::{MixtureReport, NumberOfGroups, VariationalReport};
+use super::search::{Optimum, Search, sample};
 use super::{LatentVariables, Mixture, MixturePpca};
-use crate::algorithm::mixture::{CollapsePrior, ComponentEvidence, MixtureOptimum, MixtureSettings};
+use crate::algorithm::mixture::measured;
+use crate::algorithm::mixture::{
+    CollapsePrior, MaximumLikelihood, MixtureMethod, MixtureOptimum, MixtureSettings, Variational,
+};
 use crate::algorithm::{Journey, Limits};
 use crate::control::{Control, Event};
 use crate::data::RowSource;
 use crate::error::{Error, Result};
+use crate::estimator::bayesian::averaged;
 use crate::estimator::{Details, FactorAnalysis, Fit, Plan, Ppca, Report, Solver};
 use crate::evidence::{Latent, Moments};
 use crate::model::{LinearGaussian, Noise};
@@ -37,11 +41,11 @@ pub(super) struct Pooled {
 }
 
 /// The best mixture of a number of latent variables, and how it was come by.
-struct Candidate<E> {
+struct Candidate<M: MixtureMethod> {
     pooled: Pooled,
     settings: MixtureSettings,
-    best: MixtureOptimum<E>,
-    bic: f64,
+    best: Optimum<M>,
+    criterion: f64,
     table: Vec<NumberOfGroups>,
     dropped: usize,
     passes: usize,
@@ -57,10 +61,26 @@ impl MixturePpca {
         let p = source.n_features();
         let latent = self.latent_variables(p)?;
         control.emit(Event::Choosing);
+        if self.variational {
+            let pooled = self.widest(*latent.end(), source, &control.quiet())?;
+            return self.fit_parts::<Variational>(pooled, latent, source, control, started);
+        }
         let pooled = self.pooled(*latent.start(), source, &control.quiet())?;
         match self.goes_by_cells(&pooled, source) {
-            true => self.fit_parts::<Latent>(pooled, latent, source, control, started),
-            false => self.fit_parts::<Moments>(pooled, latent, source, control, started),
+            true => self.fit_parts::<MaximumLikelihood<Latent>>(pooled, latent, source, control, started),
+            false => self.fit_parts::<MaximumLikelihood<Moments>>(pooled, latent, source, control, started),
+        }
+    }
+
+    /// The pooled model of at most so many latent variables: as many as the rows allow.
+    fn widest(&self, most: usize, source: &dyn RowSource, control: &Control<'_>) -> Result<Pooled> {
+        match self.pooled(most, source, control) {
+            Err(Error::TooFewCells { possible, .. } | Error::Components { possible, .. })
+                if 0 < possible && possible < most =>
+            {
+                self.widest(possible, source, control)
+            }
+            pooled => pooled,
         }
     }
 
@@ -81,6 +101,8 @@ impl MixturePpca {
                 Err(Error::Parameter { name, value, allowed: "below the number of features" })
             }
             LatentVariables::Count(q) => Ok(q..=q),
+            // Columns that explain nothing are driven out.
+            _ if self.variational => Ok(most.min(MOST_LATENT)..=most.min(MOST_LATENT)),
             LatentVariables::Usual => Ok(most.min(USUAL_LATENT)..=most.min(USUAL_LATENT)),
             LatentVariables::Chosen => Ok(0..=most.min(MOST_LATENT)),
         }
@@ -109,10 +131,19 @@ impl MixturePpca {
         let least = LEAST_UNEXPLAINED * total / p as f64;
         let unexplained: Vec<f64> = (0..p).map(|j| pooled.component.noise().of(j).max(least)).collect();
         let prior = self.prior.map(|rows| CollapsePrior { rows, variances: unexplained.clone() });
-        MixtureSettings { noise: self.noise, prior, unexplained, least }
+        let (mean, rows) = (pooled.component.mean().to_vec(), pooled.report.weight);
+        MixtureSettings {
+            noise: self.noise,
+            prior,
+            unexplained,
+            least,
+            mean,
+            variance: total / p as f64,
+            rows,
+        }
     }
 
-    fn fit_parts<E: ComponentEvidence>(
+    fn fit_parts<M: MixtureMethod>(
         &self,
         pooled: Pooled,
         latent: RangeInclusive<usize>,
@@ -122,9 +153,9 @@ impl MixturePpca {
     ) -> Result<Fit<Mixture>> {
         let some = if self.start.is_some() { None } else { sample(source, self.run.seed)? };
         let rows: &dyn RowSource = some.as_ref().map_or(source, |table| table);
-        let found = self.best_latent::<E>(pooled, latent, (source, rows), control)?;
+        let found = self.best_latent::<M>(pooled, latent, (source, rows), control)?;
         control.emit(Event::Fitting);
-        let all = Search::<E>::over(source, found.settings.clone(), control);
+        let all = Search::<M>::over(source, found.settings.clone(), control);
         let tolerance = self.run.tolerance.unwrap_or(TOLERANCE);
         let limits = Limits { tolerance, iterations: self.run.iterations() };
         let Candidate { best, table, mut dropped, pooled, .. } = found;
@@ -134,22 +165,23 @@ impl MixturePpca {
             dropped += 1;
             (found_all, journey) = all.run(without_component(&found_all.mixture, k)?, limits)?;
         }
+        let concluded = conclude::<M>(found_all, source, control)?;
         let looked = if some.is_none() { found.passes } else { 0 };
         let passes = all.passes() + pooled.report.passes + looked;
-        Ok(self.finished(&found_all, Journey { passes, ..journey }, &pooled, (table, dropped), started))
+        Ok(self.finished(concluded, Journey { passes, ..journey }, &pooled, (table, dropped), started))
     }
 
-    /// The best of the numbers of latent variables by BIC, looked at on `rows`; where there are several, each
+    /// The best of the numbers of latent variables by the criterion, looked at on `rows`; where there are several, each
     /// component then has its own.
-    fn best_latent<E: ComponentEvidence>(
+    fn best_latent<M: MixtureMethod>(
         &self,
         pooled: Pooled,
         latent: RangeInclusive<usize>,
         (source, rows): (&dyn RowSource, &dyn RowSource),
         control: &Control<'_>,
-    ) -> Result<Candidate<E>> {
-        let mut best = self.candidate::<E>(pooled, rows, control)?;
-        let several = latent.end() > latent.start();
+    ) -> Result<Candidate<M>> {
+        let mut best = self.candidate::<M>(pooled, rows, control)?;
+        let several = latent.end() > latent.start() || self.variational;
         let mut worse = 0;
         for q in latent.skip(1) {
             let pooled = match self.pooled(q, source, &control.quiet()) {
@@ -157,10 +189,10 @@ impl MixturePpca {
                 Err(Error::TooFewCells { .. } | Error::Components { .. }) => break,
                 pooled => pooled?,
             };
-            let next = self.candidate::<E>(pooled, rows, control)?;
-            let passes = best.passes + next.passes;
-            worse = if next.bic < best.bic { 0 } else { worse + 1 };
-            best = Candidate { passes, ..if next.bic < best.bic { next } else { best } };
+            let next = self.candidate::<M>(pooled, rows, control)?;
+            let (passes, better) = (best.passes + next.passes, next.criterion < best.criterion);
+            worse = if better { 0 } else { worse + 1 };
+            best = Candidate { passes, ..if better { next } else { best } };
             if worse == PATIENCE {
                 break;
             }
@@ -168,24 +200,51 @@ impl MixturePpca {
         if !several {
             return Ok(best);
         }
-        let search = Search::over(rows, best.settings.clone(), control);
-        let row = |found: &MixtureOptimum<E>| self.row(found, &best.pooled);
+        let search = Search::<M>::over(rows, best.settings.clone(), control);
+        let row = |found: &Optimum<M>| self.row(found, &best.pooled);
         let refined = search.with_own_latent(best.best, &row)?;
         Ok(Candidate { best: refined, ..best })
     }
 
+    /// By what numbers were chosen, where they were.
+    fn choice(&self) -> Option<String> {
+        match self.latent {
+            _ if self.variational => Some("kept by variational Bayes".into()),
+            LatentVariables::Chosen => Some("chosen by BIC".into()),
+            _ => None,
+        }
+    }
+
     pub(super) fn row<E>(&self, found: &MixtureOptimum<E>, pooled: &Pooled) -> NumberOfGroups {
-        NumberOfGroups::of(found, self.noise.shared, pooled.report.counted_weight())
+        let row = NumberOfGroups::of(found, self.noise.shared, pooled.report.counted_weight());
+        NumberOfGroups { bound: self.variational.then_some(found.objective), ..row }
+    }
+
+    /// The same with the log-likelihood at the expected parameters, which variational Bayes does not need.
+    fn measured_row<M: MixtureMethod>(
+        &self,
+        found: &Optimum<M>,
+        pooled: &Pooled,
+        search: &Search<'_, M>,
+    ) -> Result<NumberOfGroups> {
+        let row = self.row(found, pooled);
+        if !self.variational {
+            return Ok(row);
+        }
+        let (likelihood, entropy) = measured(&found.mixture, search.source, &search.control.quiet())?;
+        let rows = pooled.report.counted_weight();
+        let measured = NumberOfGroups::at(&found.mixture, likelihood, entropy, (self.noise.shared, rows));
+        Ok(NumberOfGroups { bound: row.bound, ..measured })
     }
 
     /// The optimum of the number of components that is wanted, on some rows.
-    fn candidate<E: ComponentEvidence>(
+    fn candidate<M: MixtureMethod>(
         &self,
         pooled: Pooled,
         rows: &dyn RowSource,
         control: &Control<'_>,
-    ) -> Result<Candidate<E>> {
-        let mut search = Search::over(rows, self.settings(&pooled), control);
+    ) -> Result<Candidate<M>> {
+        let mut search = Search::<M>::over(rows, self.settings(&pooled), control);
         let (best, table) = match &self.start {
             Some(start) => {
                 let found = search.optimum(start.clone())?;
@@ -193,26 +252,32 @@ impl MixturePpca {
             }
             None => self.grow(&mut search, &pooled)?,
         };
-        let (bic, groups) = (self.row(&best, &pooled).bic, best.mixture.n_components());
-        let wanted = if self.start.is_some() { 0 } else { self.groups.range().0 };
+        let (criterion, groups) = (self.row(&best, &pooled).criterion(), best.mixture.n_components());
+        let wanted = if self.start.is_some() { 0 } else { self.groups_to_grow().0 };
         let (dropped, passes) = (wanted.saturating_sub(groups), search.passes());
-        Ok(Candidate { pooled, settings: search.settings, best, bic, table, dropped, passes })
+        Ok(Candidate { pooled, settings: search.settings, best, criterion, table, dropped, passes })
     }
 
-    /// Components join one by one, until there are as many as wanted or BIC has had enough of them.
-    fn grow<E: ComponentEvidence>(
-        &self,
-        search: &mut Search<'_, E>,
-        pooled: &Pooled,
-    ) -> Result<(MixtureOptimum<E>, Vec<NumberOfGroups>)> {
+    /// The fewest and the most groups; variational Bayes takes a number as the most.
+    fn groups_to_grow(&self) -> (usize, usize) {
         let (fewest, most) = self.groups.range();
+        if self.variational && fewest == most { (1, most) } else { (fewest, most) }
+    }
+
+    /// Components join one by one, until there are as many as wanted or the criterion has had enough of them.
+    fn grow<M: MixtureMethod>(
+        &self,
+        search: &mut Search<'_, M>,
+        pooled: &Pooled,
+    ) -> Result<(Optimum<M>, Vec<NumberOfGroups>)> {
+        let (fewest, most) = self.groups_to_grow();
         let mut current = search.optimum(Mixture::new(vec![1.0], vec![pooled.component.clone()])?)?;
-        let mut table = vec![self.row(&current, pooled)];
-        let (mut best, mut best_bic) = (None, f64::INFINITY);
+        let mut table = vec![self.measured_row(&current, pooled, search)?];
+        let (mut best, mut least) = (None, f64::INFINITY);
         while current.mixture.n_components() < most {
             search.control.check()?;
             let groups = current.mixture.n_components();
-            let since = table.iter().rev().take_while(|row| row.bic > best_bic).count();
+            let since = table.iter().rev().take_while(|row| row.criterion() > least).count();
             if groups > fewest && since >= PATIENCE {
                 break;
             }
@@ -227,22 +292,23 @@ impl MixturePpca {
             };
             let Some(next) = next else { break };
             let before = std::mem::replace(&mut current, next);
-            if groups >= fewest && table[groups - 1].bic < best_bic {
-                (best, best_bic) = (Some((before, settings)), table[groups - 1].bic);
+            let criterion = table[groups - 1].criterion();
+            if groups >= fewest && criterion < least {
+                (best, least) = (Some((before, settings)), criterion);
             }
-            table.push(self.row(&current, pooled));
+            table.push(self.measured_row(&current, pooled, search)?);
         }
-        let last = table.last().map_or(f64::INFINITY, |row| row.bic);
-        if let Some((before, settings)) = best.filter(|_| best_bic <= last) {
+        let last = table.last().map_or(f64::INFINITY, NumberOfGroups::criterion);
+        if let Some((before, settings)) = best.filter(|_| least <= last) {
             (current, search.settings) = (before, settings);
         }
         let moved = search.moved(current)?;
         Ok((search.settle(moved)?, table))
     }
 
-    fn finished<E: ComponentEvidence>(
+    fn finished<E>(
         &self,
-        found: &MixtureOptimum<E>,
+        Conclusion { model, found, posterior }: Conclusion<E>,
         journey: Journey,
         pooled: &Pooled,
         grown: (Vec<NumberOfGroups>, usize),
@@ -251,9 +317,11 @@ impl MixturePpca {
         let Pooled { report, .. } = pooled;
         // A single component has no prior.
         let prior = self.prior.filter(|_| found.mixture.n_components() > 1);
-        let details = MixtureReport::new(found, self.noise.shared, prior, report.counted_weight(), grown);
-        let model = found.mixture.sorted();
+        let rows = report.counted_weight();
+        let details = MixtureReport::new(&found, self.noise.shared, prior, rows, grown);
+        let details = MixtureReport { variational: posterior, ..details };
         let reason = match report.holes.is_some() {
+            _ if self.variational => "asked for: distributions of all parameters in each pass",
             true => "the data have missing values: a step of EM for each component in each pass",
             false => "rows are complete: the closed form of each component in each pass",
         };
@@ -264,7 +332,7 @@ impl MixturePpca {
             log_likelihood: Some(found.log_likelihood),
             details: Some(Details::Mixture(Box::new(details))),
             rotation: None,
-            choice: (self.latent == LatentVariables::Chosen).then(|| "chosen by BIC".into()),
+            choice: self.choice(),
             stop: journey.stop,
             passes: journey.passes,
             trace: journey.trace,
@@ -274,6 +342,54 @@ impl MixturePpca {
         };
         Fit { model, report }
     }
+}
+
+/// The model of an optimum, and what its report is made from.
+struct Conclusion<E> {
+    model: Mixture,
+    found: MixtureOptimum<E>,
+    posterior: Option<VariationalReport>,
+}
+
+/// Components in descending weight; where parameters have distributions, with what is not known of them in the
+/// noise of each component, and the log-likelihood under that model.
+fn conclude<M: MixtureMethod>(
+    found: Optimum<M>,
+    source: &dyn RowSource,
+    control: &Control<'_>,
+) -> Result<Conclusion<M::Evidence>> {
+    let Some(posteriors) = M::posteriors(&found) else {
+        return Ok(Conclusion { model: found.mixture.sorted(), found, posterior: None });
+    };
+    let known = posteriors.iter().map(|of| averaged(of, false)).collect::<Result<Vec<_>>>()?;
+    let order = found.mixture.order();
+    let posterior = VariationalReport {
+        bound: found.objective,
+        noise: order.iter().map(|k| known[*k].noise_variance()).collect(),
+        precisions: order.iter().map(|k| known[*k].precisions().to_vec()).collect(),
+    };
+    let components = alike(known.iter().map(|of| of.gaussian().clone()).collect())?;
+    let model = Mixture::new(found.mixture.weights().to_vec(), components)?.sorted();
+    let (log_likelihood, entropy) = match measured(&model, source, control) {
+        // The model is there all the same.
+        Err(Error::Interrupted) => (f64::NAN, f64::NAN),
+        measured => measured?,
+    };
+    Ok(Conclusion {
+        model,
+        found: MixtureOptimum { log_likelihood, entropy, ..found },
+        posterior: Some(posterior),
+    })
+}
+
+/// The same components with noise of one kind: diagonal where one of them needs that.
+fn alike(components: Vec<LinearGaussian>) -> Result<Vec<LinearGaussian>> {
+    if components.iter().all(|c| matches!(c.noise(), Noise::Isotropic(_))) {
+        return Ok(components);
+    }
+    let diagonal =
+        |c: &LinearGaussian| Noise::Diagonal((0..c.n_features()).map(|j| c.noise().of(j)).collect());
+    components.iter().map(|c| c.clone().with_noise(diagonal(c))).collect()
 }
 
 /// The same mean and variances without latent variables.

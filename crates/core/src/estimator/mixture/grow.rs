@@ -5,23 +5,23 @@
 //! random starts fail.
 
 use super::fit::Pooled;
-use super::search::Search;
-use crate::algorithm::mixture::{ComponentEvidence, MixtureOptimum, split};
+use super::search::{Optimum, Search};
+use crate::algorithm::mixture::{ComponentEvidence, MixtureMethod, split};
 use crate::error::Result;
 use crate::model::Mixture;
 
 /// Rows that a component must have to be split, beyond what its halves need.
 const SPLIT_ROWS: f64 = 2.0;
 
-impl<E: ComponentEvidence> Search<'_, E> {
+impl<M: MixtureMethod> Search<'_, M> {
     /// The optimum with one more component, by splitting or around clusters, and a prior that has settled;
     /// `None` where there are too few rows for that.
     pub(super) fn grown(
         &mut self,
-        from: &MixtureOptimum<E>,
+        from: &Optimum<M>,
         pooled: &Pooled,
         seed: u64,
-    ) -> Result<Option<MixtureOptimum<E>>> {
+    ) -> Result<Option<Optimum<M>>> {
         let mut starts = self.around_clusters(pooled, from.mixture.n_components() + 1, seed)?;
         for k in 0..from.mixture.n_components() {
             starts.extend(self.splits(&from.mixture, &from.parts, k)?);
@@ -30,7 +30,7 @@ impl<E: ComponentEvidence> Search<'_, E> {
     }
 
     /// A mixture with component k split, for each axis along which that may gain.
-    pub(super) fn splits(&self, mixture: &Mixture, parts: &[E], k: usize) -> Result<Vec<Mixture>> {
+    pub(super) fn splits(&self, mixture: &Mixture, parts: &[M::Evidence], k: usize) -> Result<Vec<Mixture>> {
         let (component, part) = (&mixture.components()[k], &parts[k]);
         if part.weight() < SPLIT_ROWS * (component.n_latent() as f64 + 2.0) {
             return Ok(Vec::new());

@@ -23,7 +23,7 @@ use crate::evidence::Moments;
 use crate::model::{AnyModel, Kind, Mixture, kind};
 
 pub(crate) use path::GrownMixture;
-pub use report::{MixtureReport, NumberOfGroups};
+pub use report::{MixtureReport, NumberOfGroups, VariationalReport};
 pub(crate) use search::sample;
 
 /// Rows that the prior counts as in each component.
@@ -56,6 +56,7 @@ pub struct MixturePpca {
     latent: LatentVariables,
     noise: NoiseModel,
     prior: Option<f64>,
+    variational: bool,
     start: Option<Mixture>,
     run: Run,
 }
@@ -78,7 +79,8 @@ impl MixturePpca {
     pub fn new(groups: impl Into<Groups>, latent: impl Into<Components>) -> Self {
         let noise = NoiseModel { diagonal: false, shared: false };
         let (groups, latent) = (groups.into(), LatentVariables::of(latent.into()));
-        Self { groups, latent, noise, prior: Some(PRIOR_ROWS), start: None, run: Run::default() }
+        let (prior, run) = (Some(PRIOR_ROWS), Run::default());
+        Self { groups, latent, noise, prior, variational: false, start: None, run }
     }
 
     /// Whether each feature has a noise variance of its own: factor analysers instead of PPCA.
@@ -97,6 +99,17 @@ impl MixturePpca {
     /// alone, where a component that shrinks onto a few rows is an error.
     pub fn prior(mut self, rows: Option<f64>) -> Self {
         self.prior = rows;
+        self
+    }
+
+    /// Whether parameters have distributions, and the highest bound on the evidence decides how many
+    /// components and latent variables are kept, instead of maximum likelihood \[GB00\].
+    ///
+    /// The numbers given are then the most that may be kept; without a number of latent variables it is as many
+    /// as the rows allow, up to 12. The noise is isotropic, and each component has its own. The model's density
+    /// includes how well means and loadings are known.
+    pub fn variational(mut self, variational: bool) -> Self {
+        self.variational = variational;
         self
     }
 
@@ -134,7 +147,21 @@ impl MixturePpca {
     fn check(&self) -> Result<()> {
         self.run.check()?;
         self.groups.check()?;
+        let other_noise = self.noise.diagonal || self.noise.shared;
+        let refused =
+            |name, value: &str, allowed| Err(Error::Parameter { name, value: value.into(), allowed });
         match self.prior {
+            _ if self.variational && other_noise => {
+                let noise = if self.noise.diagonal { "diagonal" } else { "shared" };
+                refused(
+                    "the noise of a mixture by variational Bayes",
+                    noise,
+                    "isotropic, of each component its own",
+                )
+            }
+            None if self.variational => {
+                refused("the prior of a mixture by variational Bayes", "none", "a number of rows")
+            }
             Some(rows) if !(rows.is_finite() && rows > 0.0) => {
                 let (name, value) = ("the number of rows that the prior counts as", rows.to_string());
                 Err(Error::Parameter { name, value, allowed: "finite and positive" })

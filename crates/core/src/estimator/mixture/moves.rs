@@ -1,8 +1,8 @@
 //! Split and merge: two components that share rows become one, another is split, and what is better stays
 //! \[UNGH00\].
 
-use super::search::Search;
-use crate::algorithm::mixture::{ComponentEvidence, MixtureOptimum, leading_axes, merged, split};
+use super::search::{Optimum, Search};
+use crate::algorithm::mixture::{MixtureMethod, leading_axes, merged, split};
 use crate::error::{Error, Result};
 use crate::model::Mixture;
 
@@ -13,9 +13,9 @@ const PAIRS: usize = 4;
 /// Nats that a move must gain.
 const GAIN: f64 = 1e-3;
 
-impl<E: ComponentEvidence> Search<'_, E> {
+impl<M: MixtureMethod> Search<'_, M> {
     /// The optimum after all moves that gain.
-    pub(super) fn moved(&self, mut from: MixtureOptimum<E>) -> Result<MixtureOptimum<E>> {
+    pub(super) fn moved(&self, mut from: Optimum<M>) -> Result<Optimum<M>> {
         if from.mixture.n_components() < 2 {
             return Ok(from);
         }
@@ -34,10 +34,10 @@ impl<E: ComponentEvidence> Search<'_, E> {
     }
 
     /// Starts with two components merged and another one, or the merged one, split.
-    fn moves(&self, from: &MixtureOptimum<E>) -> Result<Vec<Mixture>> {
+    fn moves(&self, from: &Optimum<M>) -> Result<Vec<Mixture>> {
         let groups = from.mixture.n_components();
         let mut starts = Vec::new();
-        for (i, j) in pairs(from).into_iter().take(PAIRS) {
+        for (i, j) in pairs::<M>(from).into_iter().take(PAIRS) {
             let fewer = merged(&from.mixture, i, j)?;
             // The merged one stands last.
             for k in 0..groups - 1 {
@@ -52,7 +52,7 @@ impl<E: ComponentEvidence> Search<'_, E> {
 }
 
 /// Pairs of components, those that share most of their rows first.
-fn pairs<E>(found: &MixtureOptimum<E>) -> Vec<(usize, usize)> {
+fn pairs<M: MixtureMethod>(found: &Optimum<M>) -> Vec<(usize, usize)> {
     let o = &found.overlap;
     let shared = |(i, j): &(usize, usize)| o[(*i, *j)] / (o[(*i, *i)] * o[(*j, *j)]).sqrt();
     let mut all: Vec<(usize, usize)> = (0..o.nrows()).flat_map(|i| (0..i).map(move |j| (i, j))).collect();

@@ -1,8 +1,9 @@
-//! Numbers of latent variables that differ between components: one more or one less wherever BIC gains.
+//! Numbers of latent variables that differ between components: one more or one less wherever the criterion
+//! gains.
 
 use super::report::NumberOfGroups;
-use super::search::Search;
-use crate::algorithm::mixture::{ComponentEvidence, MixtureOptimum};
+use super::search::{Optimum, Search};
+use crate::algorithm::mixture::MixtureMethod;
 use crate::error::{Error, Result};
 use crate::linalg::Mat;
 use crate::model::{LinearGaussian, Mixture, Noise};
@@ -10,17 +11,17 @@ use crate::model::{LinearGaussian, Mixture, Noise};
 /// Length of a new column of loadings, in deviations of the noise.
 const NEW: f64 = 0.3;
 
-impl<E: ComponentEvidence> Search<'_, E> {
+impl<M: MixtureMethod> Search<'_, M> {
     /// The optimum after all changes of the number of latent variables of single components that gain.
     pub(super) fn with_own_latent(
         &self,
-        mut best: MixtureOptimum<E>,
-        row: &(impl Fn(&MixtureOptimum<E>) -> NumberOfGroups + Sync),
-    ) -> Result<MixtureOptimum<E>> {
+        mut best: Optimum<M>,
+        row: &(impl Fn(&Optimum<M>) -> NumberOfGroups + Sync),
+    ) -> Result<Optimum<M>> {
         let most = 2 * best.mixture.n_components();
         for _ in 0..most {
             self.control.check()?;
-            let mut found: Vec<MixtureOptimum<E>> = Vec::new();
+            let mut found: Vec<Optimum<M>> = Vec::new();
             for start in changed(&best.mixture)? {
                 match self.optimum(start) {
                     Ok(end) if end.starved.is_none() => found.push(end),
@@ -28,8 +29,9 @@ impl<E: ComponentEvidence> Search<'_, E> {
                     Err(error) => return Err(error),
                 }
             }
-            let next = found.into_iter().min_by(|a, b| row(a).bic.total_cmp(&row(b).bic));
-            match next.filter(|next| row(next).bic < row(&best).bic) {
+            let cost = |of: &Optimum<M>| row(of).criterion();
+            let next = found.into_iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
+            match next.filter(|next| cost(next) < cost(&best)) {
                 Some(next) => best = next,
                 None => break,
             }

@@ -4,7 +4,7 @@ use super::fit::Pooled;
 use super::report::NumberOfGroups;
 use super::search::Search;
 use super::{Mixture, MixturePpca};
-use crate::algorithm::mixture::ComponentEvidence;
+use crate::algorithm::mixture::{MaximumLikelihood, MixtureMethod};
 use crate::control::Control;
 use crate::data::RowSource;
 use crate::error::{Error, Result};
@@ -32,12 +32,12 @@ impl MixturePpca {
     ) -> Result<Vec<GrownMixture>> {
         let pooled = self.pooled(q, source, &control.quiet())?;
         match self.goes_by_cells(&pooled, source) {
-            true => self.path_of::<Latent>(&pooled, most, source, enough, control),
-            false => self.path_of::<Moments>(&pooled, most, source, enough, control),
+            true => self.path_of::<MaximumLikelihood<Latent>>(&pooled, most, source, enough, control),
+            false => self.path_of::<MaximumLikelihood<Moments>>(&pooled, most, source, enough, control),
         }
     }
 
-    fn path_of<E: ComponentEvidence>(
+    fn path_of<M: MixtureMethod>(
         &self,
         pooled: &Pooled,
         most: usize,
@@ -45,7 +45,7 @@ impl MixturePpca {
         enough: &dyn Fn(&[GrownMixture]) -> bool,
         control: &Control<'_>,
     ) -> Result<Vec<GrownMixture>> {
-        let mut search = Search::<E>::over(source, self.settings(pooled), control);
+        let mut search = Search::<M>::over(source, self.settings(pooled), control);
         let mut current = search.optimum(Mixture::new(vec![1.0], vec![pooled.component.clone()])?)?;
         let mut found = Vec::new();
         loop {

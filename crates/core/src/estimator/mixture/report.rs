@@ -26,6 +26,20 @@ pub struct MixtureReport {
     pub dropped: usize,
     /// What each number of components that was looked at has reached.
     pub grown: Vec<NumberOfGroups>,
+    /// What variational Bayes has found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variational: Option<VariationalReport>,
+}
+
+/// What variational Bayes has found of a mixture.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct VariationalReport {
+    /// The lower bound on the log evidence.
+    pub bound: f64,
+    /// σ² of each component when its mean and loadings are known: 1/E\[τ\].
+    pub noise: Vec<f64>,
+    /// α of each column of loadings of each component.
+    pub precisions: Vec<Vec<f64>>,
 }
 
 /// What a number of components has reached.
@@ -43,12 +57,25 @@ pub struct NumberOfGroups {
     pub aic: f64,
     /// BIC and twice the entropy of the responsibilities.
     pub icl: f64,
+    /// The lower bound on the log evidence, of variational Bayes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<f64>,
 }
 
 impl NumberOfGroups {
+    /// What decides how many components there are; smaller is better.
+    pub(super) fn criterion(&self) -> f64 {
+        self.bound.map_or(self.bic, |bound| -2.0 * bound)
+    }
+
     /// Of an optimum, for so many rows.
     pub(super) fn of<E>(found: &MixtureOptimum<E>, shared: bool, rows: f64) -> Self {
-        let (mixture, likelihood) = (&found.mixture, found.log_likelihood);
+        Self::at(&found.mixture, found.log_likelihood, found.entropy, (shared, rows))
+    }
+
+    /// Of a mixture, its log-likelihood and the entropy of its responsibilities; whether noise is shared, and
+    /// the number of rows.
+    pub(super) fn at(mixture: &Mixture, likelihood: f64, entropy: f64, (shared, rows): (bool, f64)) -> Self {
         let free = parameters(mixture, shared) as f64;
         let bic = -2.0 * likelihood + free * rows.ln();
         Self {
@@ -57,7 +84,8 @@ impl NumberOfGroups {
             log_likelihood: likelihood,
             bic,
             aic: -2.0 * likelihood + 2.0 * free,
-            icl: bic + 2.0 * found.entropy,
+            icl: bic + 2.0 * entropy,
+            bound: None,
         }
     }
 }
@@ -81,6 +109,7 @@ impl MixtureReport {
             icl: own.icl,
             dropped,
             grown,
+            variational: None,
         }
     }
 }
@@ -90,8 +119,10 @@ impl MixtureReport {
     pub(in crate::estimator) fn shift(&mut self, shift: f64) {
         self.objective -= shift;
         [&mut self.bic, &mut self.aic, &mut self.icl].into_iter().for_each(|c| *c += 2.0 * shift);
+        self.variational.iter_mut().for_each(|found| found.bound -= shift);
         for row in &mut self.grown {
             row.log_likelihood -= shift;
+            row.bound.iter_mut().for_each(|bound| *bound -= shift);
             [&mut row.bic, &mut row.aic, &mut row.icl].into_iter().for_each(|c| *c += 2.0 * shift);
         }
     }

@@ -8,8 +8,8 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardUniform};
 use rayon::prelude::*;
 
-use crate::algorithm::mixture::{ComponentEvidence, MixtureEm, MixtureOptimum, MixtureSettings};
-use crate::algorithm::{Journey, Limits, Passes, Stop, drive};
+use crate::algorithm::mixture::{MixtureMethod, MixtureOptimum, MixtureSettings};
+use crate::algorithm::{Journey, Limits, Stop};
 use crate::control::Control;
 use crate::data::{Block, Cells, Order, RowSource, Table, map_chunks};
 use crate::error::{Error, Result};
@@ -29,22 +29,25 @@ const SAMPLE_CELLS: usize = 200_000;
 /// Least rows of a sample.
 const SAMPLE_ROWS: usize = 4000;
 
+/// Where the runs of a method end.
+pub(super) type Optimum<M> = MixtureOptimum<<M as MixtureMethod>::Evidence>;
+
 /// Where optima are looked for.
-pub(super) struct Search<'a, E> {
+pub(super) struct Search<'a, M> {
     pub(super) source: &'a dyn RowSource,
     pub(super) settings: MixtureSettings,
     pub(super) control: &'a Control<'a>,
     passes: AtomicUsize,
-    evidence: PhantomData<fn() -> E>,
+    method: PhantomData<fn() -> M>,
 }
 
-impl<'a, E: ComponentEvidence> Search<'a, E> {
+impl<'a, M: MixtureMethod> Search<'a, M> {
     pub(super) fn over(
         source: &'a dyn RowSource,
         settings: MixtureSettings,
         control: &'a Control<'a>,
     ) -> Self {
-        Self { source, settings, control, passes: AtomicUsize::new(0), evidence: PhantomData }
+        Self { source, settings, control, passes: AtomicUsize::new(0), method: PhantomData }
     }
 
     /// Passes over the rows so far.
@@ -53,7 +56,7 @@ impl<'a, E: ComponentEvidence> Search<'a, E> {
     }
 
     /// From a start until the limits, under the eyes of the caller.
-    pub(super) fn run(&self, start: Mixture, limits: Limits) -> Result<(MixtureOptimum<E>, Journey)> {
+    pub(super) fn run(&self, start: Mixture, limits: Limits) -> Result<(Optimum<M>, Journey)> {
         self.run_under(start, limits, self.control)
     }
 
@@ -62,15 +65,14 @@ impl<'a, E: ComponentEvidence> Search<'a, E> {
         start: Mixture,
         limits: Limits,
         control: &Control<'_>,
-    ) -> Result<(MixtureOptimum<E>, Journey)> {
-        let iteration = MixtureEm::new(start, &self.settings);
-        let found = drive(Passes::over(self.source, iteration), limits, control)?;
+    ) -> Result<(Optimum<M>, Journey)> {
+        let found = M::run(self.source, start, &self.settings, limits, control)?;
         self.passes.fetch_add(found.1.passes, Ordering::Relaxed);
         Ok(found)
     }
 
     /// The optimum from one start, as far as optima are compared.
-    pub(super) fn optimum(&self, start: Mixture) -> Result<MixtureOptimum<E>> {
+    pub(super) fn optimum(&self, start: Mixture) -> Result<Optimum<M>> {
         match self.run_under(start, COMPARED, &self.control.quiet())? {
             (_, Journey { stop: Stop::Interrupted, .. }) => Err(Error::Interrupted),
             (found, _) => Ok(found),
@@ -78,7 +80,7 @@ impl<'a, E: ComponentEvidence> Search<'a, E> {
     }
 
     /// The optimum with a prior that speaks of what the mixture itself leaves unexplained.
-    pub(super) fn settle(&mut self, mut found: MixtureOptimum<E>) -> Result<MixtureOptimum<E>> {
+    pub(super) fn settle(&mut self, mut found: Optimum<M>) -> Result<Optimum<M>> {
         for _ in 0..SETTLING {
             let Some(settings) = self.settings.settled(&found.mixture, SETTLED) else { break };
             self.settings = settings;
@@ -92,7 +94,7 @@ impl<'a, E: ComponentEvidence> Search<'a, E> {
 
     /// The best optimum from several starts: short runs from all, long ones from the best of those. `None`
     /// where each leaves a component without rows.
-    pub(super) fn best_of(&self, starts: Vec<Mixture>) -> Result<Option<MixtureOptimum<E>>> {
+    pub(super) fn best_of(&self, starts: Vec<Mixture>) -> Result<Option<Optimum<M>>> {
         let short = Limits { iterations: SHORT, ..COMPARED };
         let run = |start: Mixture| self.run_under(start, short, &self.control.quiet()).map(|found| found.0);
         let mut ends = usable(starts.into_par_iter().map(run).collect())?;

@@ -5,8 +5,10 @@
 //! product of the 0/1 mask with the packed moments of each pattern. Factor analysis is the same with each
 //! feature divided by the deviation of its noise.
 
+mod blocks;
 mod transform;
 
+pub(crate) use blocks::row_densities;
 pub(crate) use transform::Frame;
 
 use std::sync::Arc;
@@ -14,18 +16,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Accumulator;
-use super::moments::check_features;
 use super::student::StudentSums;
-use crate::blocks::{BLOCK_ROWS, IncompleteRows, ListedRows, for_each_masked_of};
-use crate::data::{Cells, Chunk, ObservedRows, Real, with_view};
+use crate::data::Chunk;
 use crate::error::{Error, Result};
-use crate::expectation::{Expectation, FeatureScale, LatentParameters, Student};
-use crate::linalg::{Mat, MatRef, packed, packed_len};
-
-/// Most rows of a block, however many latent variables there are.
-const MOST_BLOCK_ROWS: usize = 1024;
-/// Rows of observed cells that are worked on together.
-const LANES: usize = 64;
+use crate::expectation::{FeatureScale, LatentParameters, Student};
+use crate::linalg::{Mat, packed, packed_len};
+use blocks::{BlockExpectation, for_each_block};
 
 /// Sums over weighted rows with missing values, for given parameters.
 ///
@@ -134,33 +130,8 @@ impl Latent {
         self.second.row(self.second.nrows() - 1).iter().copied().collect()
     }
 
-    fn add_dense<T: Real>(&mut self, view: MatRef<'_, T>, weights: Option<&[f64]>) -> Result<()> {
-        let parameters = Arc::clone(&self.parameters);
-        let factor: Vec<f64> = (0..parameters.n_features()).map(|j| 1.0 / parameters.scale().of(j)).collect();
-        let rows = (0..view.nrows()).filter(|i| weights.is_none_or(|w| w[*i] > 0.0));
-        let mean = parameters.compensated_mean();
-        // Each block passes over all sums of each feature: where these are many, rows are too.
-        let block_rows = (packed_len(parameters.n_latent() + 1) / 16).clamp(BLOCK_ROWS, MOST_BLOCK_ROWS);
-        for_each_masked_of(block_rows, view, rows, mean, &factor, |block| {
-            self.add(&Expectation::new(parameters.scaled(), block), &weights_of(weights, &block.rows));
-            Ok(())
-        })
-    }
-
-    fn add_observed(&mut self, cells: ObservedRows<'_>, weights: Option<&[f64]>) {
-        let parameters = Arc::clone(&self.parameters);
-        let root: Vec<f64> = (0..parameters.n_features()).map(|j| parameters.scale().of(j)).collect();
-        let counts = |i: &usize| !cells.row(*i).0.is_empty() && weights.is_none_or(|w| w[*i] > 0.0);
-        let counted: Vec<usize> = (0..cells.shape().0).filter(counts).collect();
-        for part in counted.chunks(LANES) {
-            let mean = parameters.compensated_mean();
-            let rows = ListedRows::new(cells, part.iter().copied(), mean, &root);
-            self.add(&Expectation::new(parameters.scaled(), &rows), &weights_of(weights, part));
-        }
-    }
-
     /// Adds the expectation step of some rows, with weights.
-    fn add<R: IncompleteRows>(&mut self, step: &Expectation<'_, R>, weights: &[f64]) {
+    fn add(&mut self, step: &BlockExpectation<'_>, weights: &[f64]) {
         let (rows, z, covariances) = (step.rows(), step.mean(), step.covariances());
         let squares = step.squared_residuals();
         let distances = step.mahalanobis(&squares);
@@ -189,9 +160,9 @@ fn weights_of(weights: Option<&[f64]>, rows: &[usize]) -> Vec<f64> {
 impl Totals {
     /// Adds what is not about single features, and gives the weight of each pattern. Where a t distribution
     /// decides how much rows count, `counted` are their weights times that.
-    fn add<R: IncompleteRows>(
+    fn add(
         &mut self,
-        step: &Expectation<'_, R>,
+        step: &BlockExpectation<'_>,
         (squares, distances): (&[f64], &[f64]),
         covariances: &Mat<f64>,
         (weights, counted): (&[f64], Option<&[f64]>),
@@ -259,11 +230,8 @@ fn multiply(out: &mut [f64], a: &[f64], b: &[f64]) {
 
 impl Accumulator for Latent {
     fn update(&mut self, chunk: &Chunk<'_>) -> Result<()> {
-        check_features(self.parameters.n_features(), chunk.ncols())?;
-        match chunk.cells() {
-            Cells::Observed(rows) => self.add_observed(*rows, chunk.weights()),
-            dense => with_view!(dense, view => self.add_dense(view, chunk.weights()))?,
-        }
+        let (parameters, weights) = (Arc::clone(&self.parameters), chunk.weights());
+        for_each_block(&parameters, chunk, |step, rows| self.add(step, &weights_of(weights, rows)))?;
         if self.log_likelihood().is_finite() {
             return Ok(());
         }

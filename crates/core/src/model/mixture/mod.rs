@@ -83,12 +83,18 @@ impl Mixture {
 
     /// The same with components in descending weight; equal ones stay in their order.
     pub fn sorted(&self) -> Self {
-        let mut order: Vec<usize> = (0..self.weights.len()).collect();
-        order.sort_by(|a, b| self.weights[*b].total_cmp(&self.weights[*a]));
+        let order = self.order();
         Self {
             weights: order.iter().map(|k| self.weights[*k]).collect(),
             components: order.iter().map(|k| self.components[*k].clone()).collect(),
         }
+    }
+
+    /// The components in descending weight; equal ones stay in their order.
+    pub(crate) fn order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.weights.len()).collect();
+        order.sort_by(|a, b| self.weights[*b].total_cmp(&self.weights[*a]));
+        order
     }
 
     /// Responsibilities and log density of the rows of a chunk.
