@@ -38,6 +38,12 @@ class MixturePPCA(DensityQuestions, DensityMixin, Estimator):
     prior : "auto", float or None
         How many rows the prior counts as in each group; "auto" is 1. None is maximum likelihood alone, where
         a group that shrinks onto a few rows is an error.
+    method : {"em", "vb"}
+        Maximum likelihood by EM: K groups with q latent variables each. Or variational Bayes [GB00]_: means,
+        loadings and noises have distributions, and the highest lower bound on the evidence decides how many
+        groups and latent variables are kept. `n_components` and `n_latent` are then the most, and None for
+        `n_latent` is as many as the rows allow, up to 12. The noise is isotropic, of each group its own, and
+        every answer includes how well the parameters are known.
     scale : {"none", "unit", "pareto", "range"}
         What each feature is divided by before the fit. Every answer is in the units of the data.
     tol : float
@@ -61,8 +67,11 @@ class MixturePPCA(DensityQuestions, DensityMixin, Estimator):
     loadings_ : ndarray of shape (K, p, q)
         W of each group; columns beyond a group's own number of latent variables are 0.
     noise_variance_ : ndarray of shape (K,) or (K, p)
+        With ``method="vb"`` what is not known of means and loadings is part of it.
     n_latent_ : ndarray of shape (K,)
     n_components_ : int
+    elbo_ : float
+        The lower bound on the log evidence, of ``method="vb"``.
     bic_, aic_, icl_ : float
         Information criteria of the rows of the fit; smaller is better.
     log_likelihood_ : float
@@ -79,6 +88,8 @@ class MixturePPCA(DensityQuestions, DensityMixin, Estimator):
        Neural Computation 11.
     .. [GH96] Z. Ghahramani & G. E. Hinton (1996). The EM algorithm for mixtures of factor analyzers.
        University of Toronto, CRG-TR-96-1.
+    .. [GB00] Z. Ghahramani & M. J. Beal (2000). Variational inference for Bayesian mixtures of factor
+       analysers. Advances in Neural Information Processing Systems 12.
 
     Examples
     --------
@@ -100,6 +111,12 @@ class MixturePPCA(DensityQuestions, DensityMixin, Estimator):
     >>> missing = np.isnan(Y)
     >>> bool(np.mean(np.abs(filled - X)[missing] < 1.96 * std[missing]) > 0.9)
     True
+
+    Variational Bayes finds out how many groups and latent variables there are:
+
+    >>> model = MixturePPCA(6, method="vb").fit(Y)
+    >>> model.n_components_, model.n_latent_
+    (2, array([1, 1]))
     """
 
     def __init__(
@@ -164,6 +181,14 @@ class MixturePPCA(DensityQuestions, DensityMixin, Estimator):
     def icl_(self):
         """float: integrated completed likelihood of the rows of the fit, BIC + 2 · entropy of the groups."""
         return self._criterion("icl")
+
+    @property
+    def elbo_(self):
+        """float: the lower bound on the log evidence, of method="vb"."""
+        found = (self._report().get("mixture") or {}).get("variational")
+        if found is None:
+            raise AttributeError("elbo_ is for method='vb': maximum likelihood has no bound")
+        return found["bound"]
 
     def _criterion(self, name):
         found = self._report().get("mixture")
@@ -238,8 +263,16 @@ class MixturePPCA(DensityQuestions, DensityMixin, Estimator):
     @classmethod
     def _constructor_of(cls, model):
         tables = model.tables()
-        noise = "diagonal" if tables["group_noise_variance"].ndim == 2 else "isotropic"
-        return {"n_components": len(tables["weights"]), "n_latent": model.n_components, "noise": noise}
+        found = model.report.get("mixture") or {}
+        variational = found.get("variational") is not None
+        diagonal = tables["group_noise_variance"].ndim == 2 and not variational
+        return {
+            "n_components": len(tables["weights"]),
+            "n_latent": model.n_components,
+            "noise": "diagonal" if diagonal else "isotropic",
+            "shared_noise": found.get("shared_noise", False),
+            "method": "vb" if variational else "em",
+        }
 
     # -- groups ----------------------------------------------------------------------------------------------
 
@@ -373,11 +406,13 @@ class MixturePPCA(DensityQuestions, DensityMixin, Estimator):
         return float(np.sum(weights * scores)), float(np.sum(weights))
 
     def _n_parameters(self):
+        found = self._report().get("mixture")
+        if found is not None:
+            return found["parameters"]
         k, p = self.means_.shape
         loadings = sum(p * q - q * (q - 1) // 2 for q in self.n_latent_.tolist())
         noises = 1 if self.noise_variance_.ndim == 1 else p
-        shared = (self._report().get("mixture") or {}).get("shared_noise", False)
-        return k - 1 + k * p + loadings + noises * (1 if shared else k)
+        return k - 1 + k * p + loadings + noises * k
 
     @classmethod
     def from_parameters(cls, *, weights, means, loadings, noise_variance):

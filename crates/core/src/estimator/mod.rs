@@ -15,6 +15,7 @@ mod report;
 mod robust;
 mod run;
 mod scale;
+mod shares;
 mod spectral;
 mod standard_errors;
 mod turn;

@@ -446,6 +446,16 @@ pub(super) enum FirstPass {
     Incomplete(StartingPoint),
 }
 
+impl FirstPass {
+    /// Rows of positive weight, and their total weight.
+    pub(super) fn counts(&self) -> (usize, f64) {
+        match self {
+            Self::Complete(solved) => (solved.spectrum.rows(), solved.spectrum.weight()),
+            Self::Incomplete(begin) => (begin.census.rows(), begin.census.weight()),
+        }
+    }
+}
+
 /// A spectrum with the way it was found.
 pub(super) struct Solution {
     pub(super) plan: Plan,

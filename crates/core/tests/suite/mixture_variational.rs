@@ -1,6 +1,7 @@
 //! Mixtures by variational Bayes: how many groups and latent variables are kept, what is known of small groups,
 //! missing values, threads, bad input.
 
+use covary::data::RowSource;
 use covary::linalg::Mat;
 use covary::model::{Assign, Density, Fill, Imputed, LinearGaussian, Mixture, Noise};
 use covary::{BayesianPca, Components, Error, MixturePpca};
@@ -105,6 +106,28 @@ fn threads_do_not_change_a_bit() {
     };
     let one = fit(1);
     [2, 3].into_iter().for_each(|threads| assert_eq!(fit(threads), one, "{threads}"));
+}
+
+/// Weights that add up to 1 count as many rows as there are: a prior stands beside rows, not beside shares.
+#[test]
+fn weights_that_are_shares_count_rows() {
+    let mut rng = Rng(30);
+    let x = groups(2, 1, 4, 15.0, &mut rng).sample_rows(0..120, 9);
+    let with = |weight: f64, family: &MixturePpca| {
+        let rows = table(&x).with_weights(vec![weight; 120]).unwrap();
+        family.fit(&rows as &dyn RowSource).unwrap()
+    };
+    for family in [MixturePpca::new(2, 1), MixturePpca::new(2, 1).variational(true)] {
+        let (shares, counts) = (with(1.0 / 120.0, &family), with(1.0, &family));
+        assert_eq!((shares.model.n_components(), counts.model.n_components()), (2, 2));
+        let noise = |k: usize| {
+            (shares.model.components()[k].noise().mean(), counts.model.components()[k].noise().mean())
+        };
+        (0..2).for_each(|k| relative(noise(k).0, noise(k).1, 1e-9, k));
+        close(shares.report.weight, 1.0, 1e-12, "weight");
+        let likelihood = |report: &covary::estimator::Report| report.log_likelihood.unwrap();
+        relative(likelihood(&shares.report), likelihood(&counts.report) / 120.0, 1e-9, "likelihood");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@
 //!
 //! - $\rho_{ik} = \mathrm E \ln \pi_k + \ell_{ik}$ and $r_{ik} = e^{\rho_{ik}} / \sum_l e^{\rho_{il}}$,
 //! - the bound is $\sum_i \ln \sum_k e^{\rho_{ik}}$, less the divergence of every distribution from its prior,
-//!   plus $\ln K!$, because the groups may stand in any order \[B06, 10.2.4\].
+//!   plus $\ln K!$, because the groups may stand in any order \[PRML, 10.2.4\].
 //!
 //! A column of loadings that explains nothing is driven out, and so is a group that no row needs.
 

@@ -2,7 +2,6 @@
 
 mod models;
 mod report;
-mod shares;
 mod stages;
 mod stand_in;
 
@@ -11,6 +10,7 @@ use std::time::Instant;
 
 use super::incomplete::{StartingPoint, TOLERANCE, plan_of};
 use super::report::known;
+use super::shares::count_of_shares;
 use super::spectral::{FirstPass, Solution};
 use super::{
     Chooser, Details, Family, Fit, MissingCells, Plan, Ppca, Report, Run, Solver, explained, with_threads,
@@ -28,7 +28,6 @@ use crate::linalg::negligible;
 use crate::model::{AnyModel, Kind, Predictive, kind};
 use crate::spectrum::Spectrum;
 use models::{conclude, log_likelihood, most_probable, supported_start};
-use shares::{count_of_shares, counts};
 use stages::{IterationRows, Stages};
 use stand_in::StandIn;
 
@@ -128,7 +127,7 @@ impl BayesianPca {
     /// so weights that are shares are scaled to what they count first.
     fn fit_source(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Fit<Predictive>> {
         let seen = self.options.look_at(source, control)?;
-        let (rows, weight) = counts(&seen);
+        let (rows, weight) = seen.counts();
         let Some(factor) = count_of_shares(rows, weight)? else {
             return self.fit_seen(seen, source, control);
         };

@@ -12,9 +12,10 @@ use crate::algorithm::mixture::{
 };
 use crate::algorithm::{Journey, Limits};
 use crate::control::{Control, Event};
-use crate::data::RowSource;
+use crate::data::{RowSource, with_weights_times};
 use crate::error::{Error, Result};
 use crate::estimator::bayesian::averaged;
+use crate::estimator::shares::count_of_shares;
 use crate::estimator::{Details, FactorAnalysis, Fit, Plan, Ppca, Report, Solver};
 use crate::evidence::{Latent, Moments};
 use crate::model::{LinearGaussian, Noise};
@@ -52,6 +53,8 @@ struct Candidate<M: MixtureMethod> {
 }
 
 impl MixturePpca {
+    /// Fits rows of which each counts as one, or as often as its weight says. A prior counts beside the rows,
+    /// and groups need a number of them, so weights that are shares are scaled to what they count first.
     pub(super) fn fit_source(
         &self,
         source: &dyn RowSource,
@@ -61,12 +64,18 @@ impl MixturePpca {
         let p = source.n_features();
         let latent = self.latent_variables(p)?;
         control.emit(Event::Choosing);
-        if self.variational {
-            let pooled = self.widest(*latent.end(), source, &control.quiet())?;
-            return self.fit_parts::<Variational>(pooled, latent, source, control, started);
+        let pooled = match self.variational {
+            true => self.widest(*latent.end(), source, &control.quiet())?,
+            false => self.pooled(*latent.start(), source, &control.quiet())?,
+        };
+        let (rows, weight) = (pooled.report.rows, pooled.report.weight);
+        if let Some(factor) = count_of_shares(rows, weight)? {
+            let Fit { model, report } =
+                self.fit_source(&*with_weights_times(source, factor)?, control, started)?;
+            return Ok(Fit { model, report: report.with_weight(weight) });
         }
-        let pooled = self.pooled(*latent.start(), source, &control.quiet())?;
         match self.goes_by_cells(&pooled, source) {
+            _ if self.variational => self.fit_parts::<Variational>(pooled, latent, source, control, started),
             true => self.fit_parts::<MaximumLikelihood<Latent>>(pooled, latent, source, control, started),
             false => self.fit_parts::<MaximumLikelihood<Moments>>(pooled, latent, source, control, started),
         }

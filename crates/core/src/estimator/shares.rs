@@ -1,19 +1,10 @@
 //! Weights that are shares: a prior counts beside the rows, so it must be known how many rows they are.
 
-use super::super::spectral::FirstPass;
 use crate::data::counted_weight;
 use crate::error::{Error, Result};
 
 /// Up to this a sum of weights is the number of rows, but for rounding.
 const ROUNDING: f64 = 1e-9;
-
-/// Rows of positive weight that the first pass has seen, and their total weight.
-pub(super) fn counts(seen: &FirstPass) -> (usize, f64) {
-    match seen {
-        FirstPass::Complete(solved) => (solved.spectrum.rows(), solved.spectrum.weight()),
-        FirstPass::Incomplete(begin) => (begin.census.rows(), begin.census.weight()),
-    }
-}
 
 /// What weights that are shares are multiplied by to count rows ([`counted_weight`]); `None` where they count
 /// them already.
