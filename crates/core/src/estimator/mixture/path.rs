@@ -1,5 +1,7 @@
 //! The best mixtures of every number of components, as growing passes through them: what a choice is made from.
 
+use rayon::prelude::*;
+
 use super::fit::Pooled;
 use super::report::NumberOfGroups;
 use super::search::Search;
@@ -65,5 +67,42 @@ impl MixturePpca {
             let moved = search.moved(next)?;
             current = search.settle(moved)?;
         }
+    }
+
+    /// The optima on some rows near mixtures of q latent variables that others were grown on; `None` where the
+    /// rows do not feed one.
+    pub(crate) fn refitted(
+        &self,
+        q: usize,
+        starts: Vec<&Mixture>,
+        source: &dyn RowSource,
+        control: &Control<'_>,
+    ) -> Result<Vec<Option<Mixture>>> {
+        let pooled = self.pooled(q, source, &control.quiet())?;
+        match self.goes_by_cells(&pooled, source) {
+            true => self.refitted_by::<MaximumLikelihood<Latent>>(&pooled, starts, source, control),
+            false => self.refitted_by::<MaximumLikelihood<Moments>>(&pooled, starts, source, control),
+        }
+    }
+
+    fn refitted_by<M: MixtureMethod>(
+        &self,
+        pooled: &Pooled,
+        starts: Vec<&Mixture>,
+        source: &dyn RowSource,
+        control: &Control<'_>,
+    ) -> Result<Vec<Option<Mixture>>> {
+        let refit = |start: &Mixture| {
+            let mut search = Search::<M>::over(source, self.settings(pooled), control);
+            let found = search.optimum(start.clone()).and_then(|found| match found.starved {
+                Some(_) => Ok(found),
+                None => search.settle(found),
+            });
+            match found {
+                Err(Error::ShrunkComponent { .. }) => Ok(None),
+                found => found.map(|found| Some(found.mixture).filter(|_| found.starved.is_none())),
+            }
+        };
+        starts.into_par_iter().map(refit).collect()
     }
 }
