@@ -221,7 +221,7 @@ impl ComponentEvidence for Latent {
 }
 
 /// A component as parameters of an expectation step, in units near the deviation of its noise.
-fn parameters(component: &LinearGaussian) -> LatentParameters {
+pub(super) fn parameters(component: &LinearGaussian) -> LatentParameters {
     let (mean, w) = (component.mean().to_vec(), component.loadings());
     match component.noise() {
         Noise::Diagonal(noises) => {

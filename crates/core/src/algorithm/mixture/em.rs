@@ -97,7 +97,7 @@ impl<'a, E: ComponentEvidence> MixtureEm<'a, E> {
     }
 
     /// The maximisation step of all components and their weights.
-    fn plain_step(&self, evidence: &WeightedParts<E>) -> Result<Mixture> {
+    pub(super) fn plain_step(&self, evidence: &WeightedParts<E>) -> Result<Mixture> {
         let MixtureSettings { noise, unexplained, .. } = self.settings;
         let prior = self.settings.prior(&self.current);
         let weights: Vec<f64> = evidence.parts.iter().map(E::weight).collect();

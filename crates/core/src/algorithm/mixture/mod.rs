@@ -11,11 +11,16 @@
 mod component;
 mod coordinates;
 mod em;
+mod evidence;
+mod online;
 mod prior;
 mod reshape;
 
 pub(crate) use component::{ComponentEvidence, NoiseModel};
 pub(crate) use em::{MixtureEm, MixtureOptimum, MixtureSettings};
+pub(crate) use evidence::{Collected as MixtureCollected, MixtureTotals};
+pub use evidence::{MixtureEvidence, mixture_step};
+pub(crate) use online::online_step;
 pub(crate) use prior::CollapsePrior;
 pub(crate) use reshape::{leading_axes, merged, split};
 

@@ -21,7 +21,7 @@ const TOLERANCE: f64 = 1e-8;
 /// plane leave none.
 const LEAST_UNEXPLAINED: f64 = 1e-6;
 /// Features up to which factors of complete rows are found from their correlations in each step.
-const NEWTON_FEATURES: usize = 200;
+pub(super) const NEWTON_FEATURES: usize = 200;
 
 /// Latent variables of a component where nobody has asked for a number.
 const USUAL_LATENT: usize = 2;

@@ -26,6 +26,9 @@ pub struct MixtureReport {
     pub dropped: usize,
     /// What each number of components that was looked at has reached.
     pub grown: Vec<NumberOfGroups>,
+    /// Batches that were each one step, the first of them a fit; `None` when all rows were fitted at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub online_steps: Option<usize>,
 }
 
 /// What a number of components has reached.
@@ -81,6 +84,7 @@ impl MixtureReport {
             icl: own.icl,
             dropped,
             grown,
+            online_steps: None,
         }
     }
 }
