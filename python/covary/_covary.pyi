@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 __all__ = [
     "Batches",
     "File",
+    "Kept",
     "Model",
     "Request",
     "Rotation",
@@ -21,6 +22,7 @@ __all__ = [
     "most_factors",
     "select",
     "select_groups",
+    "step",
 ]
 
 __version__: str
@@ -147,6 +149,13 @@ class Batches:
     def __getnewargs__(self) -> tuple[int]: ...
     def __getstate__(self) -> tuple[bytes, tuple[bytes, str] | None]: ...
     def __setstate__(self, state: tuple[bytes, tuple[bytes, str] | None]) -> None: ...
+
+@final
+class Kept:
+    @staticmethod
+    def from_bytes(bytes: bytes) -> Kept: ...
+    def to_bytes(self) -> bytes: ...
+    def __reduce__(self) -> tuple[Any, tuple[bytes]]: ...
 
 @final
 class Model:
@@ -318,3 +327,10 @@ def select(
     threads: int | None = None,
     progress: _Progress | None = None,
 ) -> dict[str, Any]: ...
+def step(
+    rows: Rows,
+    request: Request,
+    model: Model | None = None,
+    kept: Kept | None = None,
+    progress: _Progress | None = None,
+) -> tuple[Model, Kept]: ...

@@ -141,7 +141,8 @@ class Estimator(BaseEstimator):
         if "report" not in self._numbers:
             report = model.report
             plan = report.pop("plan")
-            exact = (report.get("holes") or {}).get("online_steps") is None
+            parts = [report.get(part) or {} for part in ("holes", "mixture", "robust", "clusters")]
+            exact = all(part.get("online_steps") is None for part in parts)
             report = {"solver": plan["solver"], "why": plan["reason"], "exact": exact, "memory": plan["memory"], **report}
             self._numbers["report"] = {**report, "seconds": self._seconds}
         return self._numbers["report"]

@@ -9,9 +9,10 @@ from covary import _covary
 from covary._estimator import Estimator, table
 from covary._input import numbers, rows_of, seed_of, weights_of, whole
 from covary._questions import DensityQuestions
+from covary._steps import Steps
 
 
-class MixturePPCA(DensityQuestions, DensityMixin, Estimator):
+class MixturePPCA(Steps, DensityQuestions, DensityMixin, Estimator):
     """A mixture of probabilistic PCA, or of factor analysers, by maximum likelihood.
 
     Each row belongs to one of K groups, and within its group it is explained by q latent variables and noise:
@@ -73,7 +74,8 @@ class MixturePPCA(DensityQuestions, DensityMixin, Estimator):
     elbo_ : float
         The lower bound on the log evidence, of ``method="vb"``.
     bic_, aic_, icl_ : float
-        Information criteria of the rows of the fit; smaller is better.
+        Information criteria of the rows of the fit; smaller is better. After `partial_fit` estimates, from the log
+        densities of the batches.
     log_likelihood_ : float
     n_iter_ : int
     converged_ : bool

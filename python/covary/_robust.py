@@ -7,11 +7,12 @@ import numpy as np
 from covary import _covary
 from covary._base import LinearGaussianEstimator, table
 from covary._input import numbers, rows_of
+from covary._steps import Steps
 
 _nu = table("nu", "ndarray of shape (1,): ν.")
 
 
-class RobustPPCA(LinearGaussianEstimator):
+class RobustPPCA(Steps, LinearGaussianEstimator):
     """Robust probabilistic PCA: Student's t in place of the normal, so that outliers count for little.
 
     x | u ~ N(μ, (W Wᵀ + σ²I)/u) with u ~ Γ(ν/2, ν/2): each row has a scale of its own, and is multivariate t
@@ -53,8 +54,8 @@ class RobustPPCA(LinearGaussianEstimator):
     nu_ : float
         ν, given or found; infinite for the normal distribution.
     weights_ : ndarray of shape (n,)
-        How much each row of the fit counts: about 1, and near 0 for gross outliers. For rows of a file, or of
-        a model that was loaded, use `row_weights`.
+        How much each row of the fit counts, or of the last batch: about 1, and near 0 for gross outliers. For
+        rows of a file, or of a model that was loaded, use `row_weights`.
     mean_ : ndarray of shape (p,)
         Location μ.
     loadings_ : ndarray of shape (p, q)
@@ -84,7 +85,8 @@ class RobustPPCA(LinearGaussianEstimator):
     heavy. `get_covariance` needs ν > 2. Deviations of filled cells and of coordinates grow with the distance
     of the row, and are infinite where a row has too few cells for its ν to have a variance.
 
-    Weights depend on the model, so rows must be read again: there is no `partial_fit` and no `merge`.
+    Weights depend on the model, so rows must be read again: `partial_fit` comes near a fit of all rows but is not
+    one, and there is no `merge`.
 
     References
     ----------
@@ -151,9 +153,8 @@ class RobustPPCA(LinearGaussianEstimator):
 
     fit.__doc__ = LinearGaussianEstimator.fit.__doc__
 
-    @property
-    def partial_fit(self):
-        raise AttributeError("RobustPPCA has no partial_fit: weights depend on the model, so rows must be read again")
+    def _after_batch(self, rows):
+        self._weights = self._fitted().row_weights(rows, self.n_threads)
 
     @property
     def merge(self):

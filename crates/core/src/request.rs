@@ -8,7 +8,7 @@ use crate::control::{Control, Event};
 use crate::data::{RowSource, RowStream, ScaledRows};
 use crate::error::{Error, Result};
 use crate::estimator::{
-    Batch, Chooser, Family, Fit, Online, Report, Run, Scale, Scaling, most_factors, with_threads,
+    Batch, Chooser, Family, Fit, Online, OnlineFit, Report, Run, Scale, Scaling, most_factors, with_threads,
 };
 use crate::evidence::{Moments, gather, gather_stream};
 use crate::memory;
@@ -150,6 +150,30 @@ impl Request {
             return self.fit(seen.parts().0, control);
         }
         self.family.with_run(self.run).fit_online(seen, control)
+    }
+
+    /// The model after a batch of rows, the first of which is fitted: for families whose evidence depends on the
+    /// model.
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit); when features are to be scaled, because their scale is known only at the end.
+    pub fn step(
+        &self,
+        before: Option<&OnlineFit<AnyModel>>,
+        rows: &dyn RowSource,
+        control: &Control<'_>,
+    ) -> Result<OnlineFit<AnyModel>> {
+        self.run.check()?;
+        if self.scale != Scale::None {
+            let (name, value) = ("the scale of rows in batches", self.scale.name().into());
+            let allowed = "none, because it is known only when all rows are; divide the features before";
+            return Err(Error::Parameter { name, value, allowed });
+        }
+        let family = self.family.with_run(self.run);
+        match before {
+            Some(before) => family.step(before, rows, control),
+            None => family.begun(self.fit(rows, control)?, rows, control),
+        }
     }
 
     fn fit_rows(&self, rows: &dyn RowSource, control: &Control<'_>) -> Result<Fit<AnyModel>> {

@@ -17,6 +17,7 @@ mod questions;
 mod request;
 mod rotation;
 mod select;
+mod steps;
 mod threads;
 
 use pyo3::prelude::*;
@@ -30,6 +31,7 @@ fn _covary(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<input::File>()?;
     module.add_class::<request::Request>()?;
     module.add_class::<fit::Batches>()?;
+    module.add_class::<steps::Kept>()?;
     module.add_class::<rotation::Rotation>()?;
     module.add_class::<model::Model>()?;
     module.add_function(wrap_pyfunction!(command::command, module)?)?;
@@ -37,5 +39,6 @@ fn _covary(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(rotation::adequacy, module)?)?;
     module.add_function(wrap_pyfunction!(select::select, module)?)?;
     module.add_function(wrap_pyfunction!(select::select_groups, module)?)?;
+    module.add_function(wrap_pyfunction!(steps::step, module)?)?;
     module.add_function(wrap_pyfunction!(fit::fit, module)?)
 }

@@ -17,7 +17,7 @@ const EXPONENT: f64 = 0.6;
 
 /// The share of a batch in the average, when rows of weight `seen` have come, the batch among them: t^-0.6
 /// for the t-th of batches of one size.
-fn share(batch: f64, seen: f64) -> f64 {
+pub(super) fn share(batch: f64, seen: f64) -> f64 {
     (batch / seen).powf(EXPONENT)
 }
 

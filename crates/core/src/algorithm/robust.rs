@@ -348,7 +348,7 @@ fn information(sums: &StudentSums) -> f64 {
 }
 
 /// EM's ν \[LR95\], under the same parameter expansion: c(ν/2) = ln ū − the mean of E ln u.
-fn expected_student(sums: &StudentSums, most: f64) -> Student {
+pub(super) fn expected_student(sums: &StudentSums, most: f64) -> Student {
     let r = sums.log_bias / sums.weight + (sums.counted / sums.weight).ln();
     of_tau(1.0 / Student::of_mean_log_bias(r).dof(), most)
 }

@@ -189,7 +189,7 @@ fn passes_in_words(passes: usize) -> String {
 
 /// What to say when the method did not end by itself.
 fn unfinished(report: &Report, so_far: &str) -> Option<Words> {
-    let steps = report.holes.as_ref().and_then(|holes| holes.online_steps);
+    let steps = report.online_steps();
     match report.stop {
         Stop::Converged => None,
         Stop::Interrupted => Some(format!("interrupted after {so_far}").into()),

@@ -3,7 +3,8 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use super::{Batch, Fit, Online, Run};
+use super::online_fit::no_steps;
+use super::{Batch, Fit, Online, OnlineFit, Run};
 use crate::algorithm::Components;
 use crate::control::Control;
 use crate::data::RowSource;
@@ -80,6 +81,32 @@ pub trait Family: Debug + Send + Sync {
     /// As [`fit_rows`](Self::fit_rows).
     fn fit_online(&self, seen: &Online, control: &Control<'_>) -> Result<Fit<AnyModel>> {
         self.fit_moments(seen.parts().0, control)
+    }
+
+    /// What is kept of the first of several batches, after its fit.
+    ///
+    /// # Errors
+    /// For families that take in batches as moments, or not at all.
+    fn begun(
+        &self,
+        fit: Fit<AnyModel>,
+        _rows: &dyn RowSource,
+        _control: &Control<'_>,
+    ) -> Result<OnlineFit<AnyModel>> {
+        Err(no_steps(fit.model.kind().title))
+    }
+
+    /// The model after one more batch.
+    ///
+    /// # Errors
+    /// As [`begun`](Self::begun) and [`fit_rows`](Self::fit_rows).
+    fn step(
+        &self,
+        before: &OnlineFit<AnyModel>,
+        _rows: &dyn RowSource,
+        _control: &Control<'_>,
+    ) -> Result<OnlineFit<AnyModel>> {
+        Err(no_steps(before.fit.model.kind().title))
     }
 }
 

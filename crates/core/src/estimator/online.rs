@@ -259,7 +259,7 @@ impl<M: FromSpectrum> Spectral<M> {
 }
 
 /// The parameters of a model, if it has noise: without, nothing could be learned.
-fn of_model(model: &LinearGaussian) -> Option<LatentParameters> {
+pub(super) fn of_model(model: &LinearGaussian) -> Option<LatentParameters> {
     let p = model.n_features();
     let noise = (0..p).map(|j| model.noise().of(j)).sum::<f64>() / p as f64;
     let variance = noise + model.loadings().squared_norm_l2() / p as f64;

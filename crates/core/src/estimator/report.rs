@@ -312,6 +312,18 @@ impl Report {
         }
     }
 
+    /// Batches of rows that were each one step, so that the fit comes near the maximum but is not at it; `None`
+    /// when the fit is exact.
+    pub fn online_steps(&self) -> Option<usize> {
+        let of_holes = self.holes.as_ref().and_then(|holes| holes.online_steps);
+        of_holes.or(match &self.details {
+            Some(Details::Mixture(report)) => report.online_steps,
+            Some(Details::Robust(report)) => report.online_steps,
+            Some(Details::Clusters(report)) => report.online_steps,
+            _ => None,
+        })
+    }
+
     /// Number of rows that the weighted rows stand for: one of weight 2 is one written twice. Weights below 1
     /// take none away.
     pub fn counted_rows(&self) -> usize {

@@ -32,7 +32,7 @@ pub(crate) use range::Range;
 pub(crate) use residual::measure;
 pub use sketch::Sketch;
 pub use student::StudentEvidence;
-pub(crate) use student::{Found as StudentFound, StudentSums, row_weights};
+pub(crate) use student::{Collected as StudentCollected, Found as StudentFound, StudentSums, row_weights};
 pub use weighted::{RowWeights, WeightedParts, WeightedRows};
 
 use crate::data::Chunk;

@@ -67,7 +67,7 @@ impl From<f64> for Noise {
 /// assert!((log_density[1] - expected).abs() < 1e-14);
 /// # Ok::<(), covary::Error>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LinearGaussian {
     mean: Vec<f64>,
     loadings: Mat<f64>, // W (p × q)

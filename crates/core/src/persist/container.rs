@@ -52,8 +52,9 @@ struct Header<D> {
 pub(super) fn to_bytes(
     kind: &str,
     details: &impl Serialize,
-    tensors: &BTreeMap<&str, Tensor>,
+    tensors: &BTreeMap<impl AsRef<str> + Ord, Tensor>,
 ) -> Result<Vec<u8>> {
+    let tensors: BTreeMap<&str, &Tensor> = tensors.iter().map(|(name, t)| (name.as_ref(), t)).collect();
     let failed = |e: &dyn std::fmt::Display| Error::Format(format!("it cannot be encoded: {e}"));
     let data: BTreeMap<&str, Vec<u8>> = tensors
         .iter()

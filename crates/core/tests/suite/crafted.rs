@@ -6,15 +6,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::common::*;
-use covary::algorithm::em_step;
+use covary::algorithm::{MixtureEvidence, em_step, mixture_step, robust_step};
 use covary::assess::PpcaEstimate;
 use covary::data::Rows;
 use covary::estimator::{ppca_estimate, standard_errors, turned};
-use covary::evidence::{Accumulator, Clusters, Latent, Moments, Sketch, gather};
+use covary::evidence::{Accumulator, Clusters, Latent, Moments, Sketch, StudentEvidence, gather};
 use covary::expectation::LatentParameters;
 use covary::linalg::Mat;
 use covary::model::{
-    Factors, LinearGaussian, Model, Noise, Predictive, PrincipalComponents, Reconstruction, Scores,
+    Factors, LinearGaussian, Mixture, Model, Noise, Predictive, PrincipalComponents, Reconstruction, Scores,
     Uncertainty,
 };
 use covary::persist::{Portable, SavedModel, kind};
@@ -164,7 +164,31 @@ fn evidence_files() -> Vec<Vec<u8>> {
     let mut clusters = Clusters::empty(normal_matrix(2, 6, &mut Rng(3)).as_ref());
     clusters.update(&chunk).unwrap();
     let clusters = clusters.to_bytes(&names(6)).unwrap();
-    vec![moments.to_bytes(&names(6)).unwrap(), sketch.to_bytes(&names(6)).unwrap(), first, second, clusters]
+    let simple = [moments.to_bytes(&names(6)).unwrap(), sketch.to_bytes(&names(6)).unwrap()];
+    simple.into_iter().chain([first, second, clusters]).chain(weighted_files(&x)).collect()
+}
+
+/// Evidence of rows that a mixture or a t distribution weighs.
+fn weighted_files(x: &Mat<f64>) -> Vec<Vec<u8>> {
+    let chunk = chunk_of(x.as_ref(), 0);
+    let components = [1, 2].map(|q| random_model(6, q, false, &mut Rng(q as u64))).to_vec();
+    let mixture = Arc::new(Mixture::new(vec![0.6, 0.4], components).unwrap());
+    let w = normal_matrix(6, 2, &mut Rng(2));
+    let parameters = Arc::new(LatentParameters::new(vec![0.0; 6], w.as_ref(), 0.7).unwrap());
+    let mixtures = [MixtureEvidence::complete(mixture.clone()), MixtureEvidence::incomplete(mixture)];
+    let students = [
+        StudentEvidence::complete(parameters.clone(), 3.0).unwrap(),
+        StudentEvidence::incomplete(parameters, f64::INFINITY).unwrap(),
+    ];
+    let mixtures = mixtures.map(|mut evidence| {
+        evidence.update(&chunk).unwrap();
+        evidence.to_bytes(&names(6)).unwrap()
+    });
+    let students = students.map(|mut evidence| {
+        evidence.update(&chunk).unwrap();
+        evidence.to_bytes(&names(6)).unwrap()
+    });
+    mixtures.into_iter().chain(students).collect()
 }
 
 // ------------------------------------------------------------------------------------------------------- wrong contents
@@ -313,8 +337,9 @@ fn crafted(file: &[u8], seed: u64) -> Vec<u8> {
         match rng.below(8) {
             0 => {
                 let models = ["ppca", "pca", "fa", "bpca", "robust", "mixture", "kmeans"];
-                let others = ["moments", "sketch", "latent", "clusters", "other", ""];
-                let kinds: Vec<&str> = models.into_iter().chain(others).collect();
+                let others =
+                    ["moments", "sketch", "latent", "clusters", "mixture_evidence", "student_evidence"];
+                let kinds: Vec<&str> = models.into_iter().chain(others).chain(["other", ""]).collect();
                 draft.header["kind"] = json!(kinds[rng.below(kinds.len())]);
             }
             1 => change_value(&mut draft.header["details"], &mut rng, false),
@@ -446,7 +471,17 @@ fn read_and_ask(bytes: &[u8]) -> bool {
         let _ = (saved.evidence.means(), saved.evidence.clone().merge(&saved.evidence));
         drop(saved.evidence.to_bytes(&saved.features).unwrap());
     });
-    let all = [model, moments, sketch, latent, clusters];
+    let mixture = MixtureEvidence::from_bytes(bytes).map(|saved| {
+        let _ = (mixture_step(&saved.evidence), saved.evidence.log_likelihood());
+        let _ = saved.evidence.clone().merge(&saved.evidence);
+        drop(saved.evidence.to_bytes(&saved.features).unwrap());
+    });
+    let student = StudentEvidence::from_bytes(bytes).map(|saved| {
+        let _ = (robust_step(&saved.evidence), saved.evidence.log_likelihood());
+        let _ = saved.evidence.clone().merge(&saved.evidence);
+        drop(saved.evidence.to_bytes(&saved.features).unwrap());
+    });
+    let all = [model, moments, sketch, latent, clusters, mixture, student];
     all.iter().filter_map(|r| r.as_ref().err()).for_each(|e| {
         assert!(matches!(e, Error::Format(_) | Error::Version { .. } | Error::Length { .. }), "{e}");
     });
@@ -542,6 +577,41 @@ fn numbers_that_no_model_has_are_refused() {
         &report(4, &|r| r["factor"]["assessment"]["adequacy"]["smc"] = json!([0.5])),
         "sampling adequacy",
     );
+}
+
+#[test]
+fn evidence_that_no_rows_can_have_is_refused() {
+    let files = weighted_files(&rows_with_deviations(25, &falling(6, 0.7), 1.0, &mut Rng(4)));
+    let refused = |k: usize, words: &str, change: &dyn Fn(&mut Draft)| {
+        let bytes = Draft::of(&files[k]).with(|d| change(d));
+        let error = match k {
+            0 | 1 => MixtureEvidence::from_bytes(&bytes).err().unwrap(),
+            _ => StudentEvidence::from_bytes(&bytes).err().unwrap(),
+        };
+        assert!(matches!(error, Error::Format(_)) && error.to_string().contains(words), "{error}");
+    };
+    for k in [0, 1] {
+        refused(k, "noise is not positive", &|d| d.array("noise_variance").cells[0] = 0.0);
+        refused(k, "mixture is not possible", &|d| d.array("weights").cells[0] = -0.5);
+        refused(k, "'means' holds NaN", &|d| d.array("means").cells[0] = f64::NAN);
+        refused(k, "'overlap' has shape", &|d| d.array("overlap").set(&[1.0]));
+        refused(k, "no rows can have", &|d| d.header["details"]["weight"] = json!(-1.0));
+        refused(k, "feature names", &|d| d.header["details"]["features"] = json!(["a"]));
+        refused(k, "it holds 'latent'", &|d| d.header["kind"] = json!("latent"));
+    }
+    let parts = |d: &mut Draft, parts: Value| d.header["details"]["parts"]["complete"] = parts;
+    refused(0, "one part for each component", &|d| parts(d, json!([[25, 10.0]])));
+    refused(0, "moments that no rows can have", &|d| parts(d, json!([[0, 10.0], [25, 15.0]])));
+    refused(0, "'component_1.scatter' has shape", &|d| d.array("component_1.scatter").set(&[1.0]));
+    refused(1, "'component_0.cross' is missing", &|d| drop(d.arrays.remove("component_0.cross")));
+    for k in [2, 3] {
+        refused(k, "above 0", &|d| d.array("degrees_of_freedom").cells[0] = -1.0);
+        refused(k, "noise is not positive", &|d| d.header["details"]["noise"] = json!(0.0));
+        refused(k, "no rows can have", &|d| d.header["details"]["sums"]["counted"] = json!(-1.0));
+        refused(k, "no rows can have", &|d| d.header["details"]["sums"]["low"] = json!(26));
+    }
+    refused(2, "'rows.scatter' holds inf", &|d| d.array("rows.scatter").cells[0] = f64::INFINITY);
+    refused(3, "'second' has shape", &|d| d.array("second").set(&[1.0]));
 }
 
 /// Names are what people wrote, control characters too; but there is one for each feature.

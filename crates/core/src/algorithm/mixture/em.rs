@@ -29,12 +29,19 @@ pub(crate) struct MixtureSettings {
     pub(crate) unexplained: Vec<f64>,
     /// Least unexplained variance of a feature that the prior speaks of.
     pub(crate) least: f64,
-    /// Mean of all rows (p).
+    /// What variational Bayes takes from all rows; `None` where it is not asked for.
+    pub(crate) pooled: Option<PooledRows>,
+}
+
+/// All rows as one group.
+#[derive(Debug, Clone)]
+pub(crate) struct PooledRows {
+    /// Their mean (p).
     pub(crate) mean: Vec<f64>,
     /// Their variance, as a mean over the features.
     pub(crate) variance: f64,
-    /// Total weight of the rows.
-    pub(crate) rows: f64,
+    /// Their total weight.
+    pub(crate) weight: f64,
 }
 
 impl MixtureSettings {
@@ -45,12 +52,12 @@ impl MixtureSettings {
 
     /// What variational Bayes assumes of each group: means that spread as all rows do, and noise as the prior
     /// against collapse has it.
-    pub(super) fn group_prior(&self) -> GroupPrior {
-        let p = self.mean.len() as f64;
+    pub(super) fn group_prior(&self, pooled: &PooledRows) -> GroupPrior {
+        let p = pooled.mean.len() as f64;
         let (rows, variances) =
             self.prior.as_ref().map_or((1.0, &self.unexplained), |prior| (prior.rows, &prior.variances));
         let noise = variances.iter().sum::<f64>() / p;
-        GroupPrior { mean: self.mean.clone(), variance: self.variance, shape: 0.5 * rows * p, noise }
+        GroupPrior { mean: pooled.mean.clone(), variance: pooled.variance, shape: 0.5 * rows * p, noise }
     }
 
     /// The same with a prior of the variances that this mixture leaves unexplained, Σ πₖψₖ; `None` where those
@@ -114,7 +121,7 @@ impl<'a, E: ComponentEvidence> MixtureEm<'a, E> {
     }
 
     /// The maximisation step of all components and their weights.
-    fn plain_step(&self, evidence: &WeightedParts<E>) -> Result<Mixture> {
+    pub(super) fn plain_step(&self, evidence: &WeightedParts<E>) -> Result<Mixture> {
         let MixtureSettings { noise, unexplained, .. } = self.settings;
         let prior = self.settings.prior(&self.current);
         let weights: Vec<f64> = evidence.parts.iter().map(E::weight).collect();

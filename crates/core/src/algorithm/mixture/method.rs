@@ -8,7 +8,7 @@ use super::{ComponentEvidence, MixtureEm, MixtureOptimum, MixtureSettings};
 use crate::algorithm::{Journey, Limits, Passes, Stop, drive};
 use crate::control::Control;
 use crate::data::RowSource;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::evidence::Latent;
 use crate::expectation::LatentParameters;
 use crate::model::Mixture;
@@ -63,8 +63,9 @@ impl MixtureMethod for Variational {
         limits: Limits,
         control: &Control<'_>,
     ) -> Result<(MixtureOptimum<Latent>, Journey)> {
-        let prior = settings.group_prior();
-        let mut start = MixturePosterior::around(&start, settings);
+        let Some(pooled) = &settings.pooled else { return Err(Error::NoRows) };
+        let prior = settings.group_prior(pooled);
+        let mut start = MixturePosterior::around(&start, &prior, pooled.weight);
         let (mut passes, mut trace) = (0, Vec::new());
         loop {
             let (end, journey) = drive(Passes::over(source, MixtureVb::new(start, &prior)), limits, control)?;

@@ -11,14 +11,19 @@
 mod component;
 mod coordinates;
 mod em;
+mod evidence;
 mod method;
+mod online;
 mod prior;
 mod reshape;
 mod variational;
 
 pub(crate) use component::{ComponentEvidence, NoiseModel};
-pub(crate) use em::{MixtureEm, MixtureOptimum, MixtureSettings};
+pub(crate) use em::{MixtureEm, MixtureOptimum, MixtureSettings, PooledRows};
+pub(crate) use evidence::{Collected as MixtureCollected, MixtureTotals};
+pub use evidence::{MixtureEvidence, mixture_step};
 pub(crate) use method::{MaximumLikelihood, MixtureMethod, Variational};
+pub(crate) use online::online_step;
 pub(crate) use prior::CollapsePrior;
 pub(crate) use reshape::{leading_axes, merged, split};
 

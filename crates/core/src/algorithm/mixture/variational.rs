@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 use statrs::function::gamma::{digamma, ln_gamma};
 
+use super::MixtureOptimum;
 use super::component::parameters;
-use super::{MixtureOptimum, MixtureSettings};
 use crate::algorithm::maximise::Maximised;
 use crate::algorithm::optimise::Gains;
 use crate::algorithm::prior::{GroupPrior, Prior, independent};
@@ -51,14 +51,14 @@ pub(crate) struct MixturePosterior {
 }
 
 impl MixturePosterior {
-    /// A start: the parameters of a mixture, known as well as from the rows of each group.
-    pub(crate) fn around(mixture: &Mixture, settings: &MixtureSettings) -> Self {
+    /// A start: the parameters of a mixture, known as well as from the share of each group of the rows.
+    pub(crate) fn around(mixture: &Mixture, prior: &GroupPrior, rows: f64) -> Self {
         let p = mixture.n_features();
         let group = |(weight, component): (&f64, &LinearGaussian)| {
-            let rows = weight * settings.rows;
+            let rows = weight * rows;
             let start = parameters(component);
             let variances = vec![start.noise() / rows.max(1.0); start.n_latent() + 1];
-            let shape = settings.group_prior().shape + 0.5 * rows * p as f64;
+            let shape = prior.shape + 0.5 * rows * p as f64;
             let parameters = Arc::new(start.with_spread(Some(independent(&variances, p))));
             GroupPosterior { parameters, shape, rows }
         };
@@ -254,7 +254,9 @@ mod tests {
 
     use super::*;
     use crate::algorithm::Limits;
-    use crate::algorithm::mixture::{CollapsePrior, MixtureMethod, NoiseModel, Variational};
+    use crate::algorithm::mixture::{
+        CollapsePrior, MixtureMethod, MixtureSettings, NoiseModel, PooledRows, Variational,
+    };
     use crate::control::Control;
     use crate::data::Rows;
 
@@ -266,10 +268,12 @@ mod tests {
             prior: Some(CollapsePrior { rows: 1.0, variances: vec![0.5] }),
             unexplained: vec![0.5],
             least: 1e-6,
-            mean: vec![1.0],
-            variance: 4.0,
-            rows: 6.0,
+            pooled: Some(PooledRows { mean: vec![1.0], variance: 4.0, weight: 6.0 }),
         }
+    }
+
+    fn prior(settings: &MixtureSettings) -> GroupPrior {
+        settings.group_prior(settings.pooled.as_ref().unwrap())
     }
 
     /// ln of ∫∫ Π N(x | μ, 1/τ) N(μ | m, v) Γ(τ | a, a s₀) dτ dμ: the integral over τ is known, that over μ is
@@ -302,7 +306,7 @@ mod tests {
     #[test]
     fn the_bound_of_one_group_lies_just_below_the_evidence() {
         let (x, settings) = ([0.3, 1.9, 0.7, 1.1, -0.4, 0.9], settings());
-        let (bound, evidence) = (bound(&x, &[0.0], &settings), log_evidence(&x, &settings.group_prior()));
+        let (bound, evidence) = (bound(&x, &[0.0], &settings), log_evidence(&x, &prior(&settings)));
         assert!(bound < evidence && bound > evidence - 0.1, "{bound} {evidence}");
     }
 
@@ -311,7 +315,7 @@ mod tests {
     #[test]
     fn the_bound_of_two_groups_lies_just_below_the_evidence() {
         let (x, settings) = ([-2.0, -2.3, -1.6, 4.1, 3.7, 4.4], settings());
-        let prior = settings.group_prior();
+        let prior = prior(&settings);
         let n = x.len();
         let mut evidence = 0.0;
         for ways in 0..1_u32 << n {

@@ -79,17 +79,7 @@ fn after(before: &Report, model: &Clustering, batch: &Clusters, holes: Option<Mi
     report.stop = Stop::Converged;
     report.passes += 1;
     report.trace.push(model.inertia());
-    let holes = match (report.holes.take(), holes) {
-        (Some(a), Some(b)) => Some(MissingCells {
-            observed: a.observed + b.observed,
-            missing: a.missing + b.missing,
-            empty_rows: a.empty_rows + b.empty_rows,
-            patterns: None,
-            ..a
-        }),
-        (a, b) => a.or(b),
-    };
-    report.holes = holes;
+    report.holes = MissingCells::joined(report.holes.take(), holes);
     let known = before.clusters();
     let steps = known.and_then(|known| known.online_steps).unwrap_or(1) + 1;
     let found = model.centres().nrows();

@@ -8,7 +8,7 @@ use super::search::{Optimum, Search, sample};
 use super::{LatentVariables, Mixture, MixturePpca};
 use crate::algorithm::mixture::measured;
 use crate::algorithm::mixture::{
-    CollapsePrior, MaximumLikelihood, MixtureMethod, MixtureOptimum, MixtureSettings, Variational,
+    CollapsePrior, MaximumLikelihood, MixtureMethod, MixtureOptimum, MixtureSettings, PooledRows, Variational,
 };
 use crate::algorithm::{Journey, Limits};
 use crate::control::{Control, Event};
@@ -26,7 +26,7 @@ const TOLERANCE: f64 = 1e-8;
 /// plane leave none.
 const LEAST_UNEXPLAINED: f64 = 1e-6;
 /// Features up to which factors of complete rows are found from their correlations in each step.
-const NEWTON_FEATURES: usize = 200;
+pub(super) const NEWTON_FEATURES: usize = 200;
 
 /// Latent variables of a component where nobody has asked for a number.
 const USUAL_LATENT: usize = 2;
@@ -140,16 +140,9 @@ impl MixturePpca {
         let least = LEAST_UNEXPLAINED * total / p as f64;
         let unexplained: Vec<f64> = (0..p).map(|j| pooled.component.noise().of(j).max(least)).collect();
         let prior = self.prior.map(|rows| CollapsePrior { rows, variances: unexplained.clone() });
-        let (mean, rows) = (pooled.component.mean().to_vec(), pooled.report.weight);
-        MixtureSettings {
-            noise: self.noise,
-            prior,
-            unexplained,
-            least,
-            mean,
-            variance: total / p as f64,
-            rows,
-        }
+        let (mean, weight) = (pooled.component.mean().to_vec(), pooled.report.weight);
+        let rows = PooledRows { mean, variance: total / p as f64, weight };
+        MixtureSettings { noise: self.noise, prior, unexplained, least, pooled: Some(rows) }
     }
 
     fn fit_parts<M: MixtureMethod>(

@@ -4,6 +4,7 @@ mod clusters;
 mod fit;
 mod grow;
 mod moves;
+mod online;
 mod own_latent;
 mod path;
 mod report;
@@ -12,8 +13,9 @@ mod search;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::online_fit::of_kind;
 use super::run::run_options;
-use super::{Chooser, Family, Fit, Groups, Run, explained, with_threads};
+use super::{Chooser, Family, Fit, Groups, OnlineFit, Run, explained, with_threads};
 use crate::algorithm::Components;
 use crate::algorithm::mixture::NoiseModel;
 use crate::control::Control;
@@ -231,5 +233,24 @@ impl Family for MixturePpca {
     fn fit_moments(&self, _: &Moments, _: &Control<'_>) -> Result<Fit<AnyModel>> {
         let (name, value) = ("the data of a mixture", "moments".into());
         Err(Error::Parameter { name, value, allowed: "rows: moments do not tell groups" })
+    }
+
+    fn begun(
+        &self,
+        fit: Fit<AnyModel>,
+        rows: &dyn RowSource,
+        control: &Control<'_>,
+    ) -> Result<OnlineFit<AnyModel>> {
+        Ok(Self::begun(self, of_kind(&fit)?, rows, control)?.any())
+    }
+
+    fn step(
+        &self,
+        before: &OnlineFit<AnyModel>,
+        rows: &dyn RowSource,
+        control: &Control<'_>,
+    ) -> Result<OnlineFit<AnyModel>> {
+        let before = OnlineFit { fit: of_kind(&before.fit)?, kept: before.kept.clone() };
+        Ok(Self::step(self, Some(&before), rows, control)?.any())
     }
 }

@@ -29,6 +29,9 @@ pub struct MixtureReport {
     /// What variational Bayes has found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variational: Option<VariationalReport>,
+    /// Batches that were each one step, the first of them a fit; `None` when all rows were fitted at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub online_steps: Option<usize>,
 }
 
 /// What variational Bayes has found of a mixture.
@@ -110,6 +113,7 @@ impl MixtureReport {
             dropped,
             grown,
             variational: None,
+            online_steps: None,
         }
     }
 }

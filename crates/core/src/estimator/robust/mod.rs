@@ -1,5 +1,6 @@
 //! Robust PPCA: Student's t in place of the normal, so that outliers count for little.
 
+mod online;
 mod stages;
 
 use std::sync::Arc;
@@ -7,11 +8,12 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use stages::{Robustly, weighted_rows};
+use stages::{MOMENTS_FEATURES, PAIR_BYTES, Robustly, weighted_rows};
 
 use super::incomplete::TOLERANCE;
+use super::online_fit::of_kind;
 use super::run::run_options;
-use super::{Details, Family, Fit, Ppca, Report, Run, Solver, explained, infinite, with_threads};
+use super::{Details, Family, Fit, OnlineFit, Ppca, Report, Run, Solver, explained, infinite, with_threads};
 use crate::algorithm::robust::Point;
 use crate::algorithm::{Components, Limits};
 use crate::control::Control;
@@ -94,6 +96,9 @@ pub struct RobustReport {
     pub low_rows: usize,
     /// The smallest weight of a row.
     pub least_weight: f64,
+    /// Batches that were each one step, the first of them a fit; `None` when all rows were fitted at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub online_steps: Option<usize>,
 }
 
 impl RobustReport {
@@ -180,6 +185,11 @@ impl RobustPpca {
         Ok(())
     }
 
+    /// Whether the p × p moments of weighted rows are worth their time and memory.
+    fn moments_fit(&self, p: usize) -> bool {
+        p <= MOMENTS_FEATURES && PAIR_BYTES.saturating_mul(p * p) <= self.run.bytes()
+    }
+
     fn fit_source(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Fit<LinearStudent>> {
         let started = Instant::now();
         if self.nu == DegreesOfFreedom::Given(f64::INFINITY) {
@@ -225,6 +235,7 @@ impl RobustPpca {
             found: false,
             low_rows: 0,
             least_weight: 1.0,
+            online_steps: None,
         };
         let model = LinearStudent::new(model, f64::INFINITY)?;
         Ok(Fit { model, report: Report { details: Some(Details::Robust(details)), ..report } })
@@ -279,6 +290,25 @@ impl Family for RobustPpca {
 
     fn fit_rows(&self, rows: &dyn RowSource, control: &Control<'_>) -> Result<Fit<AnyModel>> {
         Ok(self.fit_with(rows, control)?.into())
+    }
+
+    fn begun(
+        &self,
+        fit: Fit<AnyModel>,
+        rows: &dyn RowSource,
+        control: &Control<'_>,
+    ) -> Result<OnlineFit<AnyModel>> {
+        Ok(Self::begun(self, of_kind(&fit)?, rows, control)?.any())
+    }
+
+    fn step(
+        &self,
+        before: &OnlineFit<AnyModel>,
+        rows: &dyn RowSource,
+        control: &Control<'_>,
+    ) -> Result<OnlineFit<AnyModel>> {
+        let before = OnlineFit { fit: of_kind(&before.fit)?, kept: before.kept.clone() };
+        Ok(Self::step(self, Some(&before), rows, control)?.any())
     }
 
     /// Moments do not tell which rows lie far out.

@@ -29,9 +29,9 @@ const LIGHTER: f64 = 4.0;
 /// Nats per row that may be left to gain on the way to the start, and passes for that.
 const ROUGH: Limits = Limits { tolerance: 1e-3, iterations: 50 };
 /// Features for which the moments of all pairs are worth their time and memory.
-const MOMENTS_FEATURES: usize = 1000;
+pub(super) const MOMENTS_FEATURES: usize = 1000;
 /// Bytes per pair of features while weighted moments are collected and decomposed.
-const PAIR_BYTES: usize = 3 * 8 * 16;
+pub(super) const PAIR_BYTES: usize = 3 * 8 * 16;
 /// Components of the fit that says which rows lie far out when values are missing.
 const PRELIMINARY: usize = 10;
 /// A fit of rows that have been looked at.
@@ -65,7 +65,6 @@ impl<'a> Robustly<'a> {
             v if v.is_normal() => {}
             _ => return Err(Error::Scale),
         }
-        let fits = p <= MOMENTS_FEATURES && PAIR_BYTES.saturating_mul(p * p) <= options.run.bytes();
         let complete = match options.solver {
             Solver::Em => false,
             Solver::Eigen if census.missing() > 0 => {
@@ -73,7 +72,7 @@ impl<'a> Robustly<'a> {
                 return Err(Error::Solver { solver: "eigen", reason });
             }
             Solver::Eigen => true,
-            _ => census.missing() == 0 && fits,
+            _ => census.missing() == 0 && options.moments_fit(p),
         };
         Ok(Self {
             options,
@@ -271,6 +270,7 @@ impl<'a> Robustly<'a> {
             found: self.options.nu == DegreesOfFreedom::Auto,
             low_rows: found.sums.low,
             least_weight: found.sums.least,
+            online_steps: None,
         };
         let journey = Journey { passes: self.passes, ..journey };
         let report =

@@ -81,6 +81,11 @@ impl Latent {
         Self { student: Some(StudentSums::empty(student)), ..Self::empty(parameters) }
     }
 
+    /// The same with the sums of a t distribution.
+    pub(crate) fn with_student(self, student: Option<StudentSums>) -> Self {
+        Self { student, ..self }
+    }
+
     /// From given sums.
     pub(crate) fn from_parts(
         parameters: Arc<LatentParameters>,

@@ -47,6 +47,15 @@ impl Frame {
 impl Latent {
     /// What complete rows say, by their moments alone; all but the log-likelihood, which is left at 0.
     pub(crate) fn of_moments(parameters: &Arc<LatentParameters>, moments: &Moments) -> Result<Self> {
+        Self::of_weighted_moments(parameters, moments, moments.weight())
+    }
+
+    /// The same of rows that count n u times in the moments and `open` times in what their cells leave open of z.
+    pub(crate) fn of_weighted_moments(
+        parameters: &Arc<LatentParameters>,
+        moments: &Moments,
+        open: f64,
+    ) -> Result<Self> {
         let (w, noise, n) = (parameters.loadings_transposed(), parameters.noise(), moments.weight());
         let (q, p, scale) = (w.nrows(), w.ncols(), parameters.scale());
         let offset: Vec<f64> =
@@ -68,7 +77,7 @@ impl Latent {
         let outer = product(cross.as_ref(), project.transpose()); // Σ w z zᵀ (q × q)
         let along = |i: usize| n * (0..p).map(|j| project[(i, j)] * offset[j]).sum::<f64>();
         let entry = |i: usize, j: usize| match (i < q, j < q) {
-            (true, _) => n * spread[(i, j)] + outer[(i, j)],
+            (true, _) => open * spread[(i, j)] + outer[(i, j)],
             (false, true) => along(j),
             (false, false) => n,
         };
@@ -84,8 +93,8 @@ impl Latent {
         let left = (0..p).map(|j| products[(j, j)] - 2.0 * explained(j)).sum::<f64>();
         let fitted = (0..q).map(|i| (0..q).map(|j| gram[(i, j)] * outer[(i, j)]).sum::<f64>()).sum::<f64>();
         out.totals.squares = (left + fitted).max(0.0);
-        out.totals.determined = n * (q as f64 - (0..q).map(|i| spread[(i, i)]).sum::<f64>());
-        (out.totals.weight, out.totals.cells, out.totals.second) = (n, n * p as f64, second);
+        out.totals.determined = open * (q as f64 - (0..q).map(|i| spread[(i, i)]).sum::<f64>());
+        (out.totals.weight, out.totals.cells, out.totals.second) = (n, open * p as f64, second);
         Ok(out)
     }
 
@@ -107,20 +116,22 @@ impl Latent {
         self
     }
 
-    /// The same sums about z in other coordinates and deviations from other parameters, at the same scale and
-    /// with one noise for all: what rows that are gone would say of them if z were still what it was.
+    /// The same sums about z in other coordinates and deviations from other parameters: what rows that are gone
+    /// would say of them if z were still what it was.
     pub(crate) fn carried(&self, to: &Arc<LatentParameters>, frame: &Frame) -> Self {
         let from = self.parameters();
         let (p, q) = (from.n_features(), from.n_latent());
         let mut out = Self::empty(Arc::clone(to));
         let mut left = self.totals.squares + from.noise() * self.totals.determined;
         for j in 0..p {
+            // An old unit in new ones.
+            let unit = from.scale().of(j) / to.scale().of(j);
             let second = unpacked(self.second.col_as_slice(j), q + 1);
             let cross = self.cross.col_as_slice(j);
             let (before, after) = (from.loadings_transposed().col(j), to.loadings_transposed().col(j));
             // The new loadings in the old coordinates, and the change of (w, μ).
             let w: Vec<f64> =
-                (0..q).map(|i| (0..q).map(|k| frame.inverse[(i, k)] * after[k]).sum()).collect();
+                (0..q).map(|i| (0..q).map(|k| frame.inverse[(i, k)] * after[k] / unit).sum()).collect();
             let moved = (to.mean()[j] - from.mean()[j]) / from.scale().of(j);
             let centred: f64 = w.iter().zip(&frame.center).map(|(w, c)| w * c).sum();
             let change: Vec<f64> = (0..q).map(|i| w[i] - before[i]).chain([moved - centred]).collect();
@@ -131,12 +142,18 @@ impl Latent {
             }
             let shifted: Vec<f64> = (0..=q).map(|i| cross[i] - moved * second[(i, q)]).collect();
             let turned = |i: usize| (0..=q).map(|k| frame.affine[(i, k)] * shifted[k]).sum::<f64>();
-            (0..=q).for_each(|i| out.cross[(i, j)] = turned(i));
+            (0..=q).for_each(|i| out.cross[(i, j)] = unit * turned(i));
+            if matches!(to.scale(), FeatureScale::NoiseDeviations(_)) {
+                let squares = self.squares[j] - moved * (2.0 * cross[q] - moved * second[(q, q)]);
+                out.squares[j] = unit * unit * squares.max(0.0);
+            }
             out.second.col_as_slice_mut(j).copy_from_slice(&frame.turned(second.as_ref()));
         }
         out.totals.second = frame.turned(unpacked(&self.totals.second, q + 1).as_ref());
         (out.totals.weight, out.totals.cells) = (self.totals.weight, self.totals.cells);
-        out.totals.squares = left.max(0.0);
+        // One unit for all, or sums of each feature that stand in place of this one.
+        let unit = from.scale().of(0) / to.scale().of(0);
+        out.totals.squares = unit * unit * left.max(0.0);
         out
     }
 }
@@ -200,14 +217,38 @@ mod tests {
     /// to gain.
     #[test]
     fn evidence_carried_to_its_maximum_has_its_maximum_there() {
+        let w = start().loadings();
+        let noises = [0.7, 0.3, 1.0, 2.0];
+        let each = LatentParameters::with_noises(vec![4.0, 5.5, 6.0, 5.0], w.as_ref(), &noises).unwrap();
+        for start in [start(), Arc::new(each)] {
+            let mut evidence = Latent::empty(start);
+            evidence.update(&rows(true)).unwrap();
+            let after = Arc::new(em_step(&evidence).unwrap());
+            let carried = evidence.carried(&after, &Frame::of(&evidence).unwrap());
+            let again = em_step(&carried.clone().scaled(0.01)).unwrap();
+            assert_near(&again.loadings(), &after.loadings());
+            (0..4).for_each(|j| {
+                assert!((again.noise_variance(j) / after.noise_variance(j) - 1.0).abs() < 1e-9);
+            });
+            again.mean().iter().zip(after.mean()).for_each(|(a, b)| assert!((a - b).abs() < 1e-9));
+            if matches!(after.scale(), FeatureScale::Common(_)) {
+                assert!((carried.totals.squares / carried.totals.cells / after.noise() - 1.0).abs() < 1e-9);
+            }
+        }
+    }
+
+    /// In other units it is the same evidence.
+    #[test]
+    fn evidence_carried_to_other_units_says_the_same() {
         let mut evidence = Latent::empty(start());
         evidence.update(&rows(true)).unwrap();
-        let after = Arc::new(em_step(&evidence).unwrap());
-        let carried = evidence.carried(&after, &Frame::of(&evidence).unwrap());
-        let again = em_step(&carried.clone().scaled(0.01)).unwrap();
-        assert_near(&again.loadings(), &after.loadings());
-        assert!((again.noise_variance(0) / after.noise_variance(0) - 1.0).abs() < 1e-9);
-        again.mean().iter().zip(after.mean()).for_each(|(a, b)| assert!((a - b).abs() < 1e-9));
-        assert!((carried.totals.squares / carried.totals.cells / after.noise() - 1.0).abs() < 1e-9);
+        let after = em_step(&evidence).unwrap();
+        let halved = Mat::from_fn(2, 4, |i, j| 0.5 * after.loadings_transposed()[(i, j)]);
+        let other = LatentParameters::in_units(after.mean().to_vec(), &halved, 0.25 * after.noise(), 2.0);
+        let other = other.with_mean_rest(after.mean_rest().to_vec());
+        let frame = Frame::of(&evidence).unwrap();
+        let [a, b] = [after, other].map(|to| em_step(&evidence.carried(&Arc::new(to), &frame)).unwrap());
+        assert_near(&a.loadings(), &b.loadings());
+        assert!((a.noise_variance(0) / b.noise_variance(0) - 1.0).abs() < 1e-9);
     }
 }

@@ -18,7 +18,7 @@ use crate::linalg::Mat;
 pub use kind::KIND;
 
 /// Weights and components of a mixture: what a row is drawn from first, and what then.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Mixture {
     weights: Vec<f64>, // π (K), which add up to 1
     components: Vec<LinearGaussian>,
@@ -57,7 +57,10 @@ impl Mixture {
             let (name, value) = ("the weights of the components", format!("{weights:?}"));
             return Err(Error::Parameter { name, value, allowed: "finite and positive" });
         }
-        weights.iter_mut().for_each(|w| *w /= total);
+        // Weights of a mixture that was written come back to the last bit.
+        if (total - 1.0).abs() > weights.len() as f64 * f64::EPSILON {
+            weights.iter_mut().for_each(|w| *w /= total);
+        }
         Ok(Self { weights, components })
     }
 

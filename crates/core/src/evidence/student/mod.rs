@@ -4,6 +4,8 @@
 //! Given the parameters, a row of k cells and squared Mahalanobis distance δ counts u = (ν + k)/(ν + δ) times
 //! \[LLT89\]: complete rows in [`Moments`], rows with missing values in [`Latent`].
 
+mod transform;
+
 use std::sync::Arc;
 
 use super::moments::check_features;
@@ -22,7 +24,8 @@ const LOW: f64 = 0.5;
 /// Sums over the rows that have a cell, for given parameters and ν.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct StudentSums {
-    student: Student,
+    /// ν.
+    pub(crate) student: Student,
     /// Rows of positive weight.
     pub(crate) rows: usize,
     /// Those of them whose u is below ½.
@@ -41,7 +44,8 @@ pub(crate) struct StudentSums {
     pub(crate) slope: f64,
     /// The second derivative.
     pub(crate) curvature: f64,
-    log_likelihood: f64, // of cells in units
+    /// Log-likelihood of cells in units.
+    pub(crate) log_likelihood: f64,
 }
 
 impl StudentSums {
@@ -123,12 +127,15 @@ impl StudentSums {
 #[derive(Debug, Clone)]
 pub struct StudentEvidence {
     parameters: Arc<LatentParameters>,
-    collected: Collected,
+    pub(crate) collected: Collected,
 }
 
+/// What is collected.
 #[derive(Debug, Clone)]
-enum Collected {
+pub(crate) enum Collected {
+    /// Moments of complete rows.
     Complete(Box<(Moments, StudentSums)>),
+    /// The sums of the expectation step of rows that may have missing values.
     Incomplete(Box<Latent>),
 }
 
@@ -167,6 +174,16 @@ impl StudentEvidence {
         Self { parameters, collected: Collected::Incomplete(Box::new(latent)) }
     }
 
+    /// Location, loadings and noise that it was collected for.
+    pub fn parameters(&self) -> &Arc<LatentParameters> {
+        &self.parameters
+    }
+
+    /// ν that it was collected for.
+    pub fn degrees_of_freedom(&self) -> f64 {
+        self.sums().map_or(f64::INFINITY, |sums| sums.student.dof())
+    }
+
     /// Total log-likelihood of the observed cells.
     pub fn log_likelihood(&self) -> f64 {
         self.sums().map_or(0.0, |sums| sums.log_likelihood(&self.parameters))
@@ -182,7 +199,8 @@ impl StudentEvidence {
         self.sums().map_or(0.0, |sums| sums.counted)
     }
 
-    fn sums(&self) -> Option<&StudentSums> {
+    /// The sums that ν is found by.
+    pub(crate) fn sums(&self) -> Option<&StudentSums> {
         match &self.collected {
             Collected::Complete(parts) => Some(&parts.1),
             Collected::Incomplete(latent) => latent.student.as_ref(),
