@@ -118,6 +118,26 @@ def test_files_pickles_and_given_numbers(tmp_path):
     assert "groups (K)" in str(model.summary())
 
 
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_variational_bayes_keeps_what_is_there(missing, tmp_path):
+    X = punched(groups(), missing)
+    model = MixturePPCA(5, method="vb").fit(X)
+    assert (model.n_components_, model.n_latent_.tolist()) == (2, [1, 1])
+    np.testing.assert_allclose(model.weights_, 0.5, atol=0.01)
+    found = model.report_["mixture"]["variational"]
+    assert found["bound"] == model.elbo_ and model.elbo_ < model.log_likelihood_
+    # What is not known of means and loadings is part of the noise of an answer.
+    noise = np.reshape(model.noise_variance_, (2, -1))
+    assert (noise > np.reshape(found["noise"], (2, 1))).all()
+    np.testing.assert_allclose(model.score_samples(X).sum(), model.log_likelihood_, rtol=1e-9)
+    np.testing.assert_allclose(model.bic(X), model.bic_, rtol=1e-9)
+    model.save(tmp_path / "model.covary")
+    again = covary.load(tmp_path / "model.covary")
+    assert (again.method, again.noise, again.elbo_) == ("vb", "isotropic", model.elbo_)
+    with pytest.raises(AttributeError, match="method='vb'"):
+        MixturePPCA(2, 1).fit(X).elbo_  # noqa: B018 - the attribute is the test
+
+
 def test_a_warm_start_goes_on_from_the_fit_before():
     X = groups()
     model = MixturePPCA(2, 1, warm_start=True).fit(X)
@@ -134,6 +154,9 @@ def test_a_warm_start_goes_on_from_the_fit_before():
         ({"n_components": 2, "n_latent": -1}, "n_latent=-1 must be"),
         ({"n_components": 2, "noise": "none"}, "noise must be 'isotropic' or 'diagonal'"),
         ({"n_components": 2, "prior": -1}, "prior=-1 must be"),
+        ({"n_components": 2, "method": "ard"}, "method must be 'em' or 'vb'"),
+        ({"n_components": 2, "method": "vb", "noise": "diagonal"}, "noise of a mixture by variational Bayes"),
+        ({"n_components": 2, "method": "vb", "prior": None}, "prior of a mixture by variational Bayes"),
     ],
 )
 def test_what_makes_no_sense_is_said(options, sentence):

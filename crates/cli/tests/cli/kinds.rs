@@ -72,7 +72,7 @@ fn options_of_one_kind_are_refused_with_others_by_name() {
         ("--rotate", "varimax", "fa"),
         ("--starts", "3", "fa kmeans"),
         ("--lower", "0.01", "fa"),
-        ("--method", "vb", "bpca"),
+        ("--method", "vb", "bpca mixture"),
         ("--nu", "4", "robust"),
         ("--noise", "diagonal", "mixture"),
         ("--prior", "none", "mixture"),

@@ -75,6 +75,17 @@ fn the_number_of_groups_is_chosen() {
 }
 
 #[test]
+fn variational_bayes_keeps_the_groups_that_are_there() {
+    let place = fitted(false);
+    let fit = ["fit", "x.csv", "--model", "mixture", "-k", "5", "--method", "vb"];
+    let told = place.json(&[&fit[..], &["--json"]].concat());
+    assert_eq!(told["mixture"]["weights"].as_array().unwrap().len(), 2);
+    assert!(told["mixture"]["variational"]["bound"].is_f64());
+    let text = place.ok(&fit);
+    assert!(text.contains("on the log evidence") && text.contains("kept by variational Bayes"), "{text}");
+}
+
+#[test]
 fn what_is_missing_or_makes_no_sense_is_said() {
     let place = fitted(false);
     let fails = |more: &[&str], words: &[&str]| {
@@ -85,6 +96,8 @@ fn what_is_missing_or_makes_no_sense_is_said() {
     fails(&["-k", "2", "-q", "0.9"], &["number of latent variables", "-q 2"]);
     fails(&["-k", "2", "-q", "3"], &["below the number of features"]);
     fails(&["-k", "2", "--solver", "svd"], &["auto and em"]);
+    fails(&["-k", "2", "--method", "ard"], &["vb", "bpca"]);
+    fails(&["-k", "2", "--method", "vb", "--noise", "diagonal"], &["variational Bayes", "isotropic"]);
     let bad = place.run(&["fit", "x.csv", "--model", "mixture", "-k", "none"]);
     assert_eq!(bad.status.code(), Some(2));
     place.fails(&["fit", "x.csv", "-k", "2"], 2, &["-k", "--model"]);

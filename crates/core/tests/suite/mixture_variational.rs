@@ -4,7 +4,7 @@
 use covary::data::RowSource;
 use covary::linalg::Mat;
 use covary::model::{Assign, Density, Fill, Imputed, LinearGaussian, Mixture, Noise};
-use covary::{BayesianPca, Components, Error, MixturePpca};
+use covary::{BayesianPca, Components, Control, Error, MixturePpca};
 
 use crate::common::{Rng, bits, close, normal_matrix, orthogonal, relative, stored, table};
 
@@ -144,4 +144,6 @@ fn options_that_variational_bayes_does_not_have() {
             other => panic!("{told}: {:?}", other.map(|fit| fit.report.passes)),
         }
     }
+    let step = family().step(None, &table(&x), &Control::new());
+    assert!(matches!(step, Err(Error::Parameter { name: "the method of a mixture of batches", .. })));
 }

@@ -10,7 +10,7 @@ use crate::algorithm::MixtureEvidence;
 use crate::algorithm::mixture::online_step;
 use crate::control::Control;
 use crate::data::{RowSource, counted_weight};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::estimator::online_fit::census_of;
 use crate::estimator::{
     Details, Fit, KeptEvidence, MixtureReport, OnlineFit, Report, explained, with_threads,
@@ -36,6 +36,10 @@ impl MixturePpca {
         rows: &dyn RowSource,
         control: &Control<'_>,
     ) -> Result<OnlineFit<Mixture>> {
+        if self.variational {
+            let (name, value) = ("the method of a mixture of batches", "variational Bayes".into());
+            return Err(Error::Parameter { name, value, allowed: "maximum likelihood; fit takes all rows" });
+        }
         let Some(before) = before else { return self.begun(self.fit_with(rows, control)?, rows, control) };
         self.check()?;
         let stepped = with_threads(self.run.threads, || self.stepped(before, rows, control));
