@@ -135,7 +135,7 @@ def select(
     three more components have predicted no better.
 
     With ``model="mixture"`` the table is over the number of groups and of latent variables in each; mixtures
-    are grown on all rows and on those that are left when a fifth is held out. With ``model="kmeans"`` it is
+    are grown on all rows, and fitted from there to those that are left when a fifth is held out. With ``model="kmeans"`` it is
     over the number of clusters, by the gap statistic.
 
     Parameters
