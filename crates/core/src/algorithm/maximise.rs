@@ -17,7 +17,9 @@ use super::prior::{Prior, PriorTerms, carried};
 use crate::error::{Error, Result};
 use crate::evidence::Latent;
 use crate::expectation::{FeatureScale, LatentParameters};
-use crate::linalg::{Lanes, Mat, MatRef, packed, packed_len, product, symmetric_eigen};
+use crate::linalg::{
+    Lanes, Mat, MatRef, comparable, graded_eigen, packed, packed_len, product, symmetric_eigen,
+};
 
 /// Features whose normal equations are solved together.
 const LANES: usize = 64;
@@ -298,8 +300,14 @@ fn standardise(
 
 /// The symmetric square root: of all roots the one nearest to I, so that coordinates of z do not turn without
 /// need.
+///
+/// A component that all rows hold to be nearly 0 has a variance far below that of the others, which the root
+/// keeps: it says how long the component is.
 pub(super) fn square_root(matrix: MatRef<'_, f64>) -> Result<Mat<f64>> {
-    let eigen = symmetric_eigen(matrix)?;
+    let eigen = match comparable((0..matrix.nrows()).map(|i| matrix[(i, i)])) {
+        true => symmetric_eigen(matrix)?,
+        false => graded_eigen(matrix, f64::EPSILON).0,
+    };
     let roots: Vec<f64> = eigen.values.iter().map(|v| v.max(0.0).sqrt()).collect();
     let scaled = Mat::from_fn(matrix.nrows(), roots.len(), |i, j| eigen.vectors[(i, j)] * roots[j]);
     Ok(product(scaled.as_ref(), eigen.vectors.transpose()))
