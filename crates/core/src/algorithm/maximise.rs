@@ -17,14 +17,12 @@ use super::prior::{Prior, PriorTerms, carried};
 use crate::error::{Error, Result};
 use crate::evidence::Latent;
 use crate::expectation::{FeatureScale, LatentParameters};
-use crate::linalg::{
-    Lanes, Mat, MatRef, comparable, graded_eigen, packed, packed_len, product, symmetric_eigen,
-};
+use crate::linalg::{Lanes, Mat, MatRef, covariance_eigen, packed, packed_len, product};
 
 /// Features whose normal equations are solved together.
 const LANES: usize = 64;
 /// Share of the noise that rounding of a feature's normal equations may add.
-const ADDED_NOISE: f64 = 1e-3;
+const ADDED_NOISE: f64 = 1e-6;
 /// A latent variable that varies by this share of its variance beside the others is told from them, however
 /// small the noise.
 const TOLD_APART: f64 = 1e-2;
@@ -326,13 +324,10 @@ fn standardise(
 /// The symmetric square root: of all roots the one nearest to I, so that coordinates of z do not turn without
 /// need.
 ///
-/// A component that all rows hold to be nearly 0 has a variance far below that of the others, which the root
-/// keeps: it says how long the component is.
+/// A component that all rows hold to be nearly 0 has a variance far below that of the others. The root keeps
+/// it, because it says how long the component is.
 pub(super) fn square_root(matrix: MatRef<'_, f64>) -> Result<Mat<f64>> {
-    let eigen = match comparable((0..matrix.nrows()).map(|i| matrix[(i, i)])) {
-        true => symmetric_eigen(matrix)?,
-        false => graded_eigen(matrix, f64::EPSILON).0,
-    };
+    let eigen = covariance_eigen(matrix)?;
     let roots: Vec<f64> = eigen.values.iter().map(|v| v.max(0.0).sqrt()).collect();
     let scaled = Mat::from_fn(matrix.nrows(), roots.len(), |i, j| eigen.vectors[(i, j)] * roots[j]);
     Ok(product(scaled.as_ref(), eigen.vectors.transpose()))
