@@ -57,7 +57,10 @@ impl Mixture {
             let (name, value) = ("the weights of the components", format!("{weights:?}"));
             return Err(Error::Parameter { name, value, allowed: "finite and positive" });
         }
-        weights.iter_mut().for_each(|w| *w /= total);
+        // Weights that have been divided once are left as they are: a file keeps every bit.
+        if (total - 1.0).abs() > weights.len() as f64 * f64::EPSILON {
+            weights.iter_mut().for_each(|w| *w /= total);
+        }
         Ok(Self { weights, components })
     }
 
