@@ -17,10 +17,15 @@ use super::prior::{Prior, PriorTerms, carried};
 use crate::error::{Error, Result};
 use crate::evidence::Latent;
 use crate::expectation::{FeatureScale, LatentParameters};
-use crate::linalg::{Lanes, Mat, MatRef, packed, packed_len, product, symmetric_eigen};
+use crate::linalg::{Lanes, Mat, MatRef, covariance_eigen, packed, packed_len, product};
 
 /// Features whose normal equations are solved together.
 const LANES: usize = 64;
+/// Share of the noise that rounding of a feature's normal equations may add.
+const ADDED_NOISE: f64 = 1e-6;
+/// A latent variable that varies by this share of its variance beside the others is told from them, however
+/// small the noise.
+const TOLD_APART: f64 = 1e-2;
 
 /// One step of parameter-expanded EM from evidence: better parameters for the rows that it is about.
 ///
@@ -207,10 +212,30 @@ pub(super) fn alike(columns: &Mat<f64>) -> bool {
     (1..columns.ncols()).all(|j| columns.col_as_slice(j) == first)
 }
 
+/// The share of the variance of a latent variable beside the others from which on a feature's loading of it
+/// is known, for each feature; `None` where rounding does not matter.
+///
+/// The right side is known to $\varepsilon$ times the feature's scale, which adds the square of that over the
+/// share to the noise. This matters where the noise is small beside a feature, and all rows that have it give
+/// the latent variables values that lie in a plane.
+fn unknown_shares(evidence: &Latent) -> Option<Vec<f64>> {
+    let parameters = evidence.parameters();
+    let share = |scale: &f64| f64::EPSILON.powi(2) * scale / (ADDED_NOISE * parameters.noise());
+    let shares: Vec<f64> = parameters.squared_scales().iter().map(share).collect();
+    let matters = parameters.graded() && shares.iter().any(|share| *share > f64::EPSILON);
+    matters.then(|| shares.iter().map(|share| share.min(TOLD_APART)).collect())
+}
+
 /// Solves each feature's normal equations (q + 1 × p).
 fn normal_equations(evidence: &Latent, ridge: &[f64], right: MatRef<'_, f64>) -> Mat<f64> {
     let (size, p) = (right.nrows(), right.ncols());
     let mut out = Mat::zeros(size, p);
+    if let Some(unknown) = unknown_shares(evidence) {
+        let matrices = Mat::from_fn(p, packed_len(size), |j, k| evidence.second[(k, j)] + ridge[k]);
+        let mut step = right.transpose().to_owned();
+        Lanes::of_known(matrices, size, &unknown).solve(&mut step);
+        return step.transpose().to_owned();
+    }
     for_each_factor(evidence, ridge, |first, factors| {
         let lanes = if factors.lanes() == 1 { p - first } else { factors.lanes() };
         let lane: Vec<usize> = (0..lanes).map(|l| l.min(factors.lanes() - 1)).collect();
@@ -302,8 +327,11 @@ fn standardise(
 
 /// The symmetric square root: of all roots the one nearest to I, so that coordinates of z do not turn without
 /// need.
+///
+/// A component that all rows hold to be nearly 0 has a variance far below that of the others. The root keeps
+/// it, because it says how long the component is.
 pub(super) fn square_root(matrix: MatRef<'_, f64>) -> Result<Mat<f64>> {
-    let eigen = symmetric_eigen(matrix)?;
+    let eigen = covariance_eigen(matrix)?;
     let roots: Vec<f64> = eigen.values.iter().map(|v| v.max(0.0).sqrt()).collect();
     let scaled = Mat::from_fn(matrix.nrows(), roots.len(), |i, j| eigen.vectors[(i, j)] * roots[j]);
     Ok(product(scaled.as_ref(), eigen.vectors.transpose()))

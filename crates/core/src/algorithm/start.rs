@@ -29,9 +29,9 @@ pub(crate) fn from_available_cases(
     seed: u64,
 ) -> Result<LatentParameters> {
     supported(components, &cases.census)?;
-    let variance = (0..cases.mean.len()).map(|j| cases.covariance[(j, j)]).sum::<f64>();
+    let variances = cases.variances();
+    let variance = variances.iter().sum::<f64>();
     check_variance(variance)?;
-    let variances: Vec<f64> = (0..cases.mean.len()).map(|j| cases.covariance[(j, j)]).collect();
     check_scales(&variances)?;
     let scales = (!comparable(variances.iter().copied())).then_some(&variances[..]);
     let eigen = match scales {

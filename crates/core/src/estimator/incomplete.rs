@@ -6,8 +6,10 @@ use crate::algorithm::{Components, Journey, Stop, em, start};
 use crate::control::Control;
 use crate::data::RowSource;
 use crate::error::{Error, Result};
-use crate::evidence::{AvailableCases, Census, Found, Margins, Pairwise, Survey, gather};
+use crate::evidence::{AvailableCases, Census, Found, Margins, Moments, Pairwise, Survey, gather};
 use crate::expectation::LatentParameters;
+use crate::linalg::comparable;
+use crate::model::LinearGaussian;
 use crate::spectrum::Spectrum;
 
 /// Features for which the covariance of all pairs is worth its time and memory.
@@ -33,6 +35,7 @@ pub(super) struct Incomplete {
 
 /// What the first pass has seen: pairs of features or, when these are too many, each by itself.
 enum FirstPassEvidence {
+    Complete(AvailableCases, Moments),
     Pairs(AvailableCases),
     Features(Census, Margins),
 }
@@ -40,7 +43,7 @@ enum FirstPassEvidence {
 impl FirstPassEvidence {
     fn census(&self) -> &Census {
         match self {
-            Self::Pairs(cases) => &cases.census,
+            Self::Complete(cases, _) | Self::Pairs(cases) => &cases.census,
             Self::Features(census, _) => census,
         }
     }
@@ -49,10 +52,7 @@ impl FirstPassEvidence {
     /// mean, over their number.
     fn error_of_means(&self) -> f64 {
         let (weights, variances) = match self {
-            Self::Pairs(cases) => {
-                let variance = |j: usize| cases.covariance[(j, j)];
-                (&cases.weights[..], (0..cases.mean.len()).map(variance).collect())
-            }
+            Self::Complete(cases, _) | Self::Pairs(cases) => (&cases.weights[..], cases.variances()),
             Self::Features(_, margins) => (margins.weight(), margins.variance()),
         };
         let cells = weights.iter().sum::<f64>();
@@ -115,10 +115,10 @@ impl<M> Spectral<M> {
             let (census, margins) = gather(source, || Survey::empty(p), control)?.finish()?;
             return Ok(FirstPassEvidence::Features(census, margins));
         }
-        Ok(FirstPassEvidence::Pairs(match gather(source, || Pairwise::empty(p), control)?.finish()? {
-            Found::Incomplete(cases) => cases,
-            Found::Complete(moments) => AvailableCases::from(&moments),
-        }))
+        Ok(match gather(source, || Pairwise::empty(p), control)?.finish()? {
+            Found::Incomplete(cases) => FirstPassEvidence::Pairs(cases),
+            Found::Complete(moments) => FirstPassEvidence::Complete(AvailableCases::from(&moments), moments),
+        })
     }
 
     fn begin_from(
@@ -128,14 +128,16 @@ impl<M> Spectral<M> {
         control: &Control<'_>,
     ) -> Result<StartingPoint> {
         let error_of_means = seen.error_of_means();
-        match seen {
+        let from_cases = |cases| start::from_available_cases(cases, self.components, self.run.seed);
+        let (cases, (found, passes)) = match seen {
+            FirstPassEvidence::Complete(cases, moments) => {
+                let found = from_cases(&cases)?;
+                let begin = self.closed_form(&cases, moments, found, source, control)?;
+                (cases, begin)
+            }
             FirstPassEvidence::Pairs(cases) => {
-                let found = start::from_available_cases(&cases, self.components, self.run.seed)?;
-                let (census, unseen_pairs) = (cases.census.clone(), Some(cases.unseen_pairs));
-                let parameters = self.warm(found)?;
-                self.check_evidence(&parameters)?;
-                let cases = Some(cases);
-                Ok(StartingPoint { census, unseen_pairs, parameters, error_of_means, passes: 1, cases })
+                let found = from_cases(&cases)?;
+                (cases, (found, 1))
             }
             FirstPassEvidence::Features(census, margins) => {
                 let features = (&census, &margins);
@@ -143,9 +145,36 @@ impl<M> Spectral<M> {
                     start::from_filled_rows(source, features, self.components, self.run.seed, control)?;
                 let (parameters, unseen_pairs) = (self.warm(found)?, None);
                 let passes = passes + 1;
-                Ok(StartingPoint { census, unseen_pairs, parameters, error_of_means, passes, cases: None })
+                let begin =
+                    StartingPoint { census, unseen_pairs, parameters, error_of_means, passes, cases: None };
+                return Ok(begin);
             }
+        };
+        let (census, unseen_pairs) = (cases.census.clone(), Some(cases.unseen_pairs));
+        let parameters = self.warm(found)?;
+        self.check_evidence(&parameters)?;
+        let cases = Some(cases);
+        Ok(StartingPoint { census, unseen_pairs, parameters, error_of_means, passes, cases })
+    }
+
+    /// The start of complete rows whose features differ by orders of magnitude: where the likelihood is
+    /// largest, and the passes so far. That of other rows is not known so well, because their covariance need
+    /// not be positive.
+    fn closed_form(
+        &self,
+        cases: &AvailableCases,
+        moments: Moments,
+        found: LatentParameters,
+        source: &dyn RowSource,
+        control: &Control<'_>,
+    ) -> Result<(LatentParameters, usize)> {
+        if comparable(cases.variances().into_iter()) {
+            return Ok((found, 1));
         }
+        let plan = Plan { solver: Solver::Eigen, reason: String::new(), memory: 0 };
+        let solved = self.solve_moments(plan, moments, source, control)?;
+        let passes = solved.journey.map_or(1, |journey| journey.passes);
+        Ok((at_model(&solved.spectrum.ppca()?, &found), passes))
     }
 
     /// Whether the evidence of as many components as the cells support fits in memory; a number that somebody
@@ -174,13 +203,7 @@ impl<M> Spectral<M> {
             let allowed = "of the same features and number of components as the fit";
             return Err(Error::Parameter { name, value, allowed });
         }
-        let noise = (0..p).map(|j| model.noise().of(j)).sum::<f64>() / p as f64;
-        let unit = found.scale().of(0);
-        // A model without noise cannot learn: what is nearest to it can.
-        let noise = if noise > 0.0 { noise } else { found.noise_variance(0) };
-        let mut loadings = model.loadings().transpose().to_owned();
-        loadings.col_iter_mut().for_each(|c| c.iter_mut().for_each(|x| *x /= unit));
-        Ok(LatentParameters::in_units(model.mean().to_vec(), &loadings, noise / (unit * unit), unit))
+        Ok(at_model(model, &found))
     }
 
     /// To the maximum of the likelihood.
@@ -228,6 +251,18 @@ impl<M> Spectral<M> {
             growth.join(&found);
         }
     }
+}
+
+/// A model as a start, in the units of one that was found.
+fn at_model(model: &LinearGaussian, found: &LatentParameters) -> LatentParameters {
+    let p = model.n_features();
+    let noise = (0..p).map(|j| model.noise().of(j)).sum::<f64>() / p as f64;
+    let unit = found.scale().of(0);
+    // A model without noise cannot learn: what is nearest to it can.
+    let noise = if noise > 0.0 { noise } else { found.noise_variance(0) };
+    let mut loadings = model.loadings().transpose().to_owned();
+    loadings.col_iter_mut().for_each(|c| c.iter_mut().for_each(|x| *x /= unit));
+    LatentParameters::in_units(model.mean().to_vec(), &loadings, noise / (unit * unit), unit)
 }
 
 /// Why EM, and what it holds in memory.

@@ -397,7 +397,7 @@ impl<M> Spectral<M> {
 
     /// After one pass; a second one in double precision when products in single are too coarse for the noise
     /// that is there.
-    fn solve_moments(
+    pub(super) fn solve_moments(
         &self,
         plan: Plan,
         moments: Moments,

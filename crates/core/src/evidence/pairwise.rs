@@ -48,6 +48,13 @@ pub struct AvailableCases {
     pub unseen_pairs: usize,
 }
 
+impl AvailableCases {
+    /// Variance of each feature.
+    pub fn variances(&self) -> Vec<f64> {
+        (0..self.mean.len()).map(|j| self.covariance[(j, j)]).collect()
+    }
+}
+
 impl From<&Moments> for AvailableCases {
     /// Of complete rows.
     fn from(moments: &Moments) -> Self {

@@ -9,7 +9,8 @@
 use faer::linalg::solvers::{ColPivQr, Qr};
 use rayon::prelude::*;
 
-use super::{Eigen, Mat, MatRef, max_abs_lower, power_of_two};
+use super::{Eigen, Mat, MatRef, comparable, max_abs_lower, power_of_two, symmetric_eigen};
+use crate::error::Result;
 
 /// Sweeps over all pairs of columns; five to ten are usual.
 const SWEEPS: usize = 60;
@@ -25,6 +26,14 @@ pub(crate) fn graded_eigen(lower: MatRef<'_, f64>, negligible: f64) -> (Eigen, V
     let unit = power_of_two(max_abs_lower(lower));
     let PivotedFactor { columns, determined } = pivoted_factor(lower, unit, negligible, Order::LargestFirst);
     (padded(from_factor(columns, lower.nrows(), unit)), determined)
+}
+
+/// The eigenvalues and vectors of a covariance, each to its own scale where the variances are not comparable.
+pub(crate) fn covariance_eigen(covariance: MatRef<'_, f64>) -> Result<Eigen> {
+    match comparable((0..covariance.nrows()).map(|j| covariance[(j, j)])) {
+        true => symmetric_eigen(covariance),
+        false => Ok(graded_eigen(covariance, f64::EPSILON).0),
+    }
 }
 
 /// A feature that is a linear combination of others, up to rounding.

@@ -60,7 +60,15 @@ impl Lanes {
     /// rounding of the diagonal, so this cannot fail.
     pub(crate) fn new(matrices: Mat<f64>, q: usize, ridge: f64) -> Self {
         let mut lanes = Self { q, factors: matrices, arch: pulp::Arch::new(), dense: None };
-        lanes.factor(ridge);
+        lanes.factor(ridge, None);
+        lanes
+    }
+
+    /// Factors M for solutions alone, with 0 for the unknowns that M does not tell from those before them: of
+    /// whose diagonal at most the share `unknown` of the lane is left.
+    pub(crate) fn of_known(matrices: Mat<f64>, q: usize, unknown: &[f64]) -> Self {
+        let mut lanes = Self { q, factors: matrices, arch: pulp::Arch::new(), dense: None };
+        lanes.factor(0.0, Some(unknown));
         lanes
     }
 
@@ -87,16 +95,23 @@ impl Lanes {
         self.factors.col_as_slice(packed(i, j))
     }
 
-    fn factor(&mut self, ridge: f64) {
+    fn factor(&mut self, ridge: f64, unknown: Option<&[f64]>) {
         let mut sum = vec![0.0; self.lanes()];
         let mut inverse = vec![0.0; self.lanes()];
+        let mut diagonal = Vec::new();
         for j in 0..self.q {
             for i in j..self.q {
                 sum.copy_from_slice(self.entry(i, j));
                 (0..j).for_each(|k| self.subtract_product(&mut sum, self.entry(i, k), self.entry(j, k)));
                 let (arch, out) = (self.arch, self.factors.col_as_slice_mut(packed(i, j)));
                 if i == j {
+                    diagonal.clear();
+                    diagonal.extend_from_slice(out);
                     arch.dispatch(|| pivot(out, &sum, &mut inverse, ridge));
+                    let unknown = unknown.into_iter().flatten().zip(&diagonal).map(|(share, d)| share * d);
+                    for (l, _) in unknown.enumerate().filter(|(l, least)| sum[*l] <= *least) {
+                        (out[l], inverse[l]) = (f64::INFINITY, 0.0);
+                    }
                 } else {
                     arch.dispatch(|| multiply(out, &sum, &inverse));
                 }
@@ -279,6 +294,20 @@ mod tests {
                 assert!((back - (l + i) as f64).abs() < 1e-12);
             }
         }
+    }
+
+    /// The second unknown is the first but for 1e-6 of its square: known to a share of 1e-7, not of 1e-5.
+    #[test]
+    fn unknowns_that_others_determine_are_left_at_0() {
+        let matrix = [1.0, 1.0, 1.0 + 1e-6, 0.5, 0.0, 2.0]; // packed
+        let lanes = Lanes::of_known(Mat::from_fn(2, 6, |_, k| matrix[k]), 3, &[1e-5, 1e-7]);
+        let mut x = Mat::from_fn(2, 3, |_, i| [1.0, 2.0, 3.0][i]);
+        lanes.solve(&mut x);
+        // Without the second: [[1, ½], [½, 2]] x = (1, 3).
+        let expected = [(1.0 * 2.0 - 0.5 * 3.0) / 1.75, 0.0, (3.0 - 0.5) / 1.75];
+        (0..3).for_each(|i| assert!((x[(0, i)] - expected[i]).abs() < 1e-14, "{i}: {}", x[(0, i)]));
+        let product = |i: usize| (0..3).map(|k| matrix[packed(i.max(k), i.min(k))] * x[(1, k)]).sum::<f64>();
+        (0..3).for_each(|i| assert!((product(i) - (i + 1) as f64).abs() < 1e-9, "{i}: {}", product(i)));
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(crate) use faer::ColRef;
 pub(crate) use faer::traits::RealField;
 pub use faer::{Mat, MatMut, MatRef};
 pub(crate) use graded::{
-    Determined, determined_by_earlier, graded_columns, graded_eigen, graded_eigen_of_rests,
+    Determined, covariance_eigen, determined_by_earlier, graded_columns, graded_eigen, graded_eigen_of_rests,
     graded_right_singular, padded,
 };
 pub(crate) use krylov::{BlockKrylov, leading_eigen};

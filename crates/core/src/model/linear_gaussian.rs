@@ -219,11 +219,15 @@ fn check_noise(noise: &Noise, p: usize) -> Result<()> {
         Noise::Isotropic(v) if !v.is_finite() || *v < 0.0 => {
             Err(parameter("the noise variance", &v, "finite and not negative"))
         }
+        // Its reciprocal is beyond all numbers.
+        Noise::Isotropic(v) if v.is_subnormal() => {
+            Err(parameter("the noise variance", &v, "0 or at least 2.3e-308: scale the features"))
+        }
         Noise::Diagonal(psi) if psi.len() != p => {
             Err(Error::Length { what: "noise variances", expected: p, found: psi.len() })
         }
-        Noise::Diagonal(psi) => match psi.iter().find(|v| !v.is_finite() || **v <= 0.0) {
-            Some(v) => Err(parameter("a noise variance", &v, "finite and positive")),
+        Noise::Diagonal(psi) => match psi.iter().find(|v| !v.is_normal() || **v <= 0.0) {
+            Some(v) => Err(parameter("a noise variance", &v, "finite and at least 2.3e-308")),
             None => Ok(()),
         },
         Noise::Isotropic(_) => Ok(()),

@@ -559,6 +559,7 @@ fn numbers_that_no_model_has_are_refused() {
         );
     }
     refused(&draft(0).with(|d| d.array("noise_variance").cells[0] = -1.0), "noise variance");
+    refused(&draft(0).with(|d| d.array("noise_variance").cells[0] = 1e-323), "0 or at least 2.3e-308");
     refused(&draft(0).with(|d| d.array("eigenvalues").cells[0] = -1.0), "eigenvalues");
     let report =
         |k: usize, change: &dyn Fn(&mut Value)| draft(k).with(|d| change(&mut d.header["details"]["report"]));

@@ -105,6 +105,18 @@ fn coordinates_are_those_of_the_most_probable_component() {
 }
 
 /// Mean and covariance of many drawn rows, and of draws of missing cells, are those of the model.
+/// Weights are divided by their sum once: what has been read from a file is written with the same bits.
+#[test]
+fn weights_that_add_up_to_1_keep_their_bits() {
+    let components: Vec<_> = mixture(false, &mut Rng(2)).components()[..2].to_vec();
+    for seed in 0..200 {
+        let mut rng = Rng(seed);
+        let once = Mixture::new(vec![rng.uniform(), rng.uniform()], components.clone()).unwrap();
+        let again = Mixture::new(once.weights().to_vec(), components.clone()).unwrap();
+        assert_eq!(again.weights(), once.weights(), "{seed}");
+    }
+}
+
 #[test]
 fn draws_have_the_moments_of_the_mixture() {
     let model = mixture(false, &mut Rng(13));

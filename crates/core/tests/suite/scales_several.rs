@@ -10,6 +10,8 @@ use covary::{BayesianPca, Error, Ppca, Solver};
 
 const RATIOS: [f64; 6] = [1.0, 1e4, 1e6, 1e8, 1e10, 1e12];
 const NOISE: f64 = 0.25;
+const SOLVERS: [Solver; 6] =
+    [Solver::Auto, Solver::Eigen, Solver::Svd, Solver::Dual, Solver::Krylov, Solver::Em];
 const SMALL: [[f64; 3]; 5] =
     [[1.0, 0.5, -0.4], [-0.8, 1.2, 0.3], [0.3, -1.0, 0.9], [0.9, 0.9, -1.1], [-0.2, 0.7, 0.8]];
 
@@ -160,7 +162,7 @@ fn t2_and_spe_are_those_of_least_squares() {
 /// one to the last bit.
 #[test]
 fn complete_rows_with_large_features_that_are_all_but_equal() {
-    for ratio in [1e4, 1e6, 1e8, 1e10] {
+    for ratio in [1e4, 1e6, 1e8, 1e10, 1e12] {
         for repeated in [false, true] {
             let mut x = rows(400, &loadings(Large::AllButEqual, ratio), &mut Rng(9));
             if repeated {
@@ -171,8 +173,9 @@ fn complete_rows_with_large_features_that_are_all_but_equal() {
             for q in [1, 2, 3, 4] {
                 let left = values[q..].iter().fold(Twofold(0.0, 0.0), |sum, v| sum + *v);
                 let noise = (left / Twofold::from((7 - q) as f64)).0;
-                for solver in [Solver::Auto, Solver::Eigen, Solver::Svd, Solver::Dual, Solver::Krylov] {
+                for solver in SOLVERS {
                     let fit = Ppca::new(q).solver(solver).fit(&x).unwrap();
+                    assert!(fit.report.converged(), "{ratio:e} {q} {solver:?}");
                     let (what, found) = ((ratio, repeated, q, solver), fit.spectrum().unwrap());
                     // A plain decomposition is taken where it knows the noise to 1e-6; else rows hold the difference of
                     // the large features to ε · ratio.
@@ -242,6 +245,37 @@ fn fits_with_missing_values_keep_the_noise_of_small_features() {
             let tolerance = if k == 4 { 1e-3 } else { 1e-4 };
             assert!((noise / noises[1] - 1.0).abs() < tolerance, "{large:?} {noises:?}");
             assert!((noise / NOISE - 1.0).abs() < 3.5 * (2.0 / (0.85 * 4.0 * n as f64)).sqrt(), "{noises:?}");
+        }
+    }
+}
+
+/// Missing cells of some features only: the others' rows give the latent variables of the large features values on
+/// a line until the fit has found how little these differ.
+#[test]
+fn missing_cells_beside_large_features_that_are_all_but_equal() {
+    let one = |j: usize| move |at: (usize, usize), _: f64| at == (68, j);
+    let patterns: [(&str, &dyn Fn((usize, usize), f64) -> bool); 4] = [
+        ("one small cell", &one(5)),
+        ("one large cell", &one(0)),
+        ("the other large cell", &one(1)),
+        ("a third of one large feature", &|at, u| at.1 == 1 && u < 0.3),
+    ];
+    for (name, is_missing) in patterns {
+        for seed in 0..3 {
+            let of = |ratio: f64| {
+                let x = rows(400, &loadings(Large::AllButEqual, ratio), &mut Rng(100 + seed));
+                let mut rng = Rng(seed);
+                let cell = |i, j| if is_missing((i, j), rng.uniform()) { f64::NAN } else { x[(i, j)] };
+                let fit = Ppca::new(3).fit(&Mat::from_fn(400, 7, cell)).unwrap();
+                assert!(fit.report.converged(), "{name} {seed} {ratio:e}");
+                fit.spectrum().unwrap().noise_variance()
+            };
+            let expected = of(1e5);
+            for ratio in [1e8, 1e10, 1e12] {
+                // At 1e12 rounding hides gains of up to half a nat.
+                let tolerance = if ratio > 1e11 { 1e-2 } else { 1e-3 };
+                relative(of(ratio), expected, tolerance, (name, seed, ratio));
+            }
         }
     }
 }

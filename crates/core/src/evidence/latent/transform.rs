@@ -6,7 +6,7 @@ use super::Latent;
 use crate::error::Result;
 use crate::evidence::Moments;
 use crate::expectation::{FeatureScale, LatentParameters};
-use crate::linalg::{Cholesky, Mat, MatRef, packed, packed_len, product, symmetric_eigen};
+use crate::linalg::{Cholesky, Mat, MatRef, covariance_eigen, packed, packed_len, product};
 
 /// New coordinates for z in which it has mean 0 and covariance I over the rows of some evidence: $z' =
 /// V^{-1/2}(z - \bar z)$.
@@ -23,7 +23,7 @@ impl Frame {
         let second = unpacked(&evidence.totals.second, q + 1);
         let center: Vec<f64> = (0..q).map(|i| second[(q, i)] / weight).collect();
         let spread = Mat::from_fn(q, q, |i, j| second[(i, j)] / weight - center[i] * center[j]);
-        let eigen = symmetric_eigen(spread.as_ref())?;
+        let eigen = covariance_eigen(spread.as_ref())?;
         let roots: Vec<f64> = eigen.values.iter().map(|v| v.max(f64::MIN_POSITIVE).sqrt()).collect();
         let scaled = Mat::from_fn(q, q, |i, j| eigen.vectors[(i, j)] / roots[j]);
         let inverse = product(scaled.as_ref(), eigen.vectors.transpose());
