@@ -24,7 +24,7 @@ use crate::output::{matrix, vector};
 use crate::threads::Threads;
 
 /// `groups`: how many components, or a pair of the fewest and the most; `noise`: "isotropic" or "diagonal";
-/// `prior`: rows that the prior counts as, 0 for none.
+/// `prior`: rows that the prior counts as, 0 for none; `random_starts`: a second opinion.
 pub(super) fn mixture(latent: Components, keywords: &mut Keywords<'_>) -> PyResult<Arc<dyn Family>> {
     #[derive(FromPyObject)]
     enum Wanted {
@@ -53,6 +53,9 @@ pub(super) fn mixture(latent: Components, keywords: &mut Keywords<'_>) -> PyResu
     }
     if let Some(rows) = keywords.take::<f64>("prior")? {
         family = family.prior(Some(rows).filter(|rows| *rows != 0.0));
+    }
+    if let Some(starts) = keywords.take("random_starts")? {
+        family = family.random_starts(starts);
     }
     Ok(Arc::new(family))
 }
