@@ -11,6 +11,8 @@ from covary._input import numbers, rows_of, seed_of, weights_of, whole
 from covary._questions import DensityQuestions
 from covary._steps import Steps
 
+_RANDOM_STARTS = 50
+
 
 class MixturePPCA(Steps, DensityQuestions, DensityMixin, Estimator):
     """A mixture of probabilistic PCA, or of factor analysers, by maximum likelihood.
@@ -45,6 +47,13 @@ class MixturePPCA(Steps, DensityQuestions, DensityMixin, Estimator):
         groups and latent variables are kept. `n_components` and `n_latent` are then the most, and None for
         `n_latent` is as many as the rows allow, up to 12. The noise is isotropic, of each group its own, and
         every answer includes how well the parameters are known.
+    init : {"k-means++", "random"}, MixturePPCA or dict
+        Where groups come from: growing, with clusters of k-means as further starts; "random" adds short runs from
+        random rows as a second opinion, of which the best is kept where it is better. Or a fitted mixture, or the
+        arguments of `from_parameters`, where the fit then starts instead of growing.
+    n_init : int or "auto"
+        Number of those random runs; "auto" is none, and 50 where `init` is "random". Where the best optimum is
+        rare, more of them find it more often.
     scale : {"none", "unit", "pareto", "range"}
         What each feature is divided by before the fit. Every answer is in the units of the data.
     tol : float
@@ -52,9 +61,10 @@ class MixturePPCA(Steps, DensityQuestions, DensityMixin, Estimator):
     max_iter : int
         Limit on the iterations of the last run; reaching it gives a ``ConvergenceWarning``.
     random_state : int, RandomState or None
-        Seed of the sample on which groups are looked for where rows are very many.
+        Seed of clusters, of random starts, and of the sample on which groups are looked for where rows are very
+        many.
     warm_start : bool
-        Whether `fit` starts from the groups of the fit before.
+        Whether `fit` starts from the groups of the fit before, if there is one, instead of `init`.
     n_threads : int or None
         As in :class:`PPCA`.
     verbose : bool
@@ -130,6 +140,8 @@ class MixturePPCA(Steps, DensityQuestions, DensityMixin, Estimator):
         shared_noise=False,
         prior="auto",
         method="em",
+        init="k-means++",
+        n_init="auto",
         scale="none",
         tol=1e-8,
         max_iter=500,
@@ -144,6 +156,8 @@ class MixturePPCA(Steps, DensityQuestions, DensityMixin, Estimator):
         self.shared_noise = shared_noise
         self.prior = prior
         self.method = method
+        self.init = init
+        self.n_init = n_init
         self.scale = scale
         self.tol = tol
         self.max_iter = max_iter
@@ -201,12 +215,11 @@ class MixturePPCA(Steps, DensityQuestions, DensityMixin, Estimator):
     # -- what is asked of the core ---------------------------------------------------------------------------
 
     def _request(self, seen):
-        start = self.__dict__.get("_model") if self.warm_start else None
         return _covary.Request(
             self._kind,
             self._latent(seen),
             scale=self.scale,
-            start=start,
+            start=self._start(),
             tolerance=self.tol,
             max_iterations=whole("max_iter", self.max_iter),
             seed=seed_of(self.random_state),
@@ -216,7 +229,26 @@ class MixturePPCA(Steps, DensityQuestions, DensityMixin, Estimator):
             shared_noise=bool(self.shared_noise),
             prior=self._prior(),
             method=self.method,
+            random_starts=self._random_starts(),
         )
+
+    def _start(self):
+        """The model that a fit starts from, if there is one."""
+        before = self.__dict__.get("_model") if self.warm_start else None
+        if before is not None or (isinstance(self.init, str) and self.init in ("k-means++", "auto", "random")):
+            return before
+        if isinstance(self.init, MixturePPCA):
+            return self.init._fitted()
+        if isinstance(self.init, dict):
+            return type(self).from_parameters(**self.init)._fitted()
+        return self._refused("init", self.init)
+
+    def _random_starts(self):
+        if isinstance(self.n_init, str) and self.n_init == "auto":
+            return _RANDOM_STARTS if isinstance(self.init, str) and self.init == "random" else 0
+        if not isinstance(self.n_init, Integral) or isinstance(self.n_init, bool) or self.n_init < 0:
+            return self._refused("n_init", self.n_init)
+        return int(self.n_init)
 
     def _groups(self):
         wanted = self.n_components
@@ -259,6 +291,8 @@ class MixturePPCA(Steps, DensityQuestions, DensityMixin, Estimator):
             "n_components": "a whole number of at least 1, a pair of the fewest and the most, or 'auto'",
             "n_latent": "a whole number, 'auto' or None",
             "prior": "a positive number of rows, 'auto' or None",
+            "init": "'k-means++', 'random', a fitted MixturePPCA or a dict of its parameters",
+            "n_init": "'auto' or a number of random starts",
         }
         raise ValueError(f"{name}={value!r} must be {allowed[name]}")
 

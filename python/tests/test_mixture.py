@@ -157,6 +157,8 @@ def test_a_warm_start_goes_on_from_the_fit_before():
         ({"n_components": 2, "method": "ard"}, "method must be 'em' or 'vb'"),
         ({"n_components": 2, "method": "vb", "noise": "diagonal"}, "noise of a mixture by variational Bayes"),
         ({"n_components": 2, "method": "vb", "prior": None}, "prior of a mixture by variational Bayes"),
+        ({"n_components": 2, "init": "luck"}, "init='luck' must be"),
+        ({"n_components": 2, "n_init": -1}, "n_init=-1 must be"),
     ],
 )
 def test_what_makes_no_sense_is_said(options, sentence):
@@ -169,3 +171,88 @@ def test_a_group_that_shrinks_is_named():
     with pytest.raises(Exception, match="has shrunk onto"):
         MixturePPCA(2, 1, prior=None).fit(X)
     assert MixturePPCA(2, 1).fit(X).weights_.round(6).tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.15])
+def test_batches_come_near_the_fit(missing):
+    X = punched(np.random.default_rng(1).permutation(groups(600)), missing)
+    best, model = MixturePPCA(2, 1).fit(X), MixturePPCA(2, 1)
+    for _ in range(6):
+        for batch in np.array_split(X, 6):
+            # What is kept between batches is pickled too.
+            model = pickle.loads(pickle.dumps(model.partial_fit(batch)))
+    # 19 free parameters of 1200 rows are worth 19/2400 nats a row: a tenth of that is near.
+    assert best.score(X) - model.score(X) < 1.9 / 2400
+    # Groups of equal size may stand in either order.
+    same = np.mean(best.predict(X) == model.predict(X))
+    assert max(same, 1 - same) > 0.995
+    report = model.report_
+    assert not report["exact"] and "36 online steps" in report["why"]
+    assert report["mixture"]["online_steps"] == 36 and report["rows"] == 7200 and model.n_iter_ == 36
+    assert np.isnan(model.log_likelihood_) and abs(model.bic_ / (-2 * 7200 * model.score(X)) - 1) < 0.02
+    assert best.report_["exact"]
+
+
+def test_pickling_between_batches_changes_nothing():
+    X = groups(200, seed=5)
+    plain, pickled = MixturePPCA(2, 1), MixturePPCA(2, 1)
+    for batch in [X[::4], X[1::4], punched(X, 0.1), X[2::4]]:
+        plain.partial_fit(batch)
+        pickled = pickle.loads(pickle.dumps(pickled.partial_fit(batch)))
+    np.testing.assert_array_equal(plain.means_, pickled.means_)
+    np.testing.assert_array_equal(plain.noise_variance_, pickled.noise_variance_)
+
+
+def test_a_single_group_in_batches_is_ppca():
+    X = groups(100)
+    model, ppca = MixturePPCA(1, 2), PPCA(2)
+    for batch in np.array_split(X, 3):
+        model.partial_fit(batch)
+        ppca.partial_fit(batch)
+    np.testing.assert_allclose(model.component(0).get_covariance(), ppca.get_covariance(), rtol=1e-9)
+
+
+def test_weights_of_a_batch_are_repetitions():
+    X = groups(100)
+    first, batch = X[::2], X[1::2]
+    weighted = MixturePPCA(2, 1).partial_fit(first).partial_fit(batch, sample_weight=np.full(len(batch), 3.0))
+    repeated = MixturePPCA(2, 1).partial_fit(first).partial_fit(np.repeat(batch, 3, axis=0))
+    np.testing.assert_allclose(weighted.means_, repeated.means_, rtol=1e-9)
+    np.testing.assert_allclose(weighted.noise_variance_, repeated.noise_variance_, rtol=1e-9)
+
+
+def test_batches_that_do_not_fit():
+    X = groups(100)
+    model = MixturePPCA(2, 1).partial_fit(X)
+    means = model.means_
+    with pytest.raises(ValueError, match="4 features"):
+        model.partial_fit(X[:, :3])
+    with pytest.raises(ValueError, match="scale"):
+        MixturePPCA(2, 1, scale="unit").partial_fit(X)
+    np.testing.assert_array_equal(model.means_, means)
+    # A model that was fitted, loaded or given goes on.
+    given = MixturePPCA.from_parameters(
+        weights=model.weights_, means=means, loadings=model.loadings_, noise_variance=model.noise_variance_
+    )
+    np.testing.assert_allclose(given.partial_fit(X).means_, means, atol=1e-2)
+
+
+def test_random_starts_are_a_second_opinion():
+    X = groups(25, seed=2)
+    grown = MixturePPCA(3, 1).fit(X)
+    asked, again = (MixturePPCA(3, 1, n_init=8).fit(X) for _ in range(2))
+    assert asked.log_likelihood_ > grown.log_likelihood_ - 1e-6
+    np.testing.assert_array_equal(asked.means_, again.means_)
+    more = MixturePPCA(3, 1, init="random").fit(X)
+    assert more.report_["passes"] > asked.report_["passes"] > grown.report_["passes"]
+
+
+def test_a_start_can_be_given():
+    X = groups()
+    best = MixturePPCA(2, 1).fit(X)
+    names = ("weights", "means", "loadings", "noise_variance")
+    given = {name: getattr(best, f"{name}_") for name in names}
+    for init in (best, given):
+        model = MixturePPCA(2, 1, init=init).fit(X)
+        np.testing.assert_allclose(model.means_, best.means_, atol=1e-3)
+        assert model.report_["passes"] < best.report_["passes"]

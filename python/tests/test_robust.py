@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from scipy import stats
+from support import punched
 
 import covary
 from covary import PPCA, RobustPPCA
@@ -119,5 +120,27 @@ def test_files_pickles_and_bad_input(tmp_path):
         RobustPPCA(2, nu=2).fit(X).get_covariance()
     with pytest.raises(ValueError, match="components"):
         RobustPPCA(8).fit(X)
-    assert not hasattr(model, "partial_fit") and not hasattr(model, "merge")
+    assert not hasattr(model, "merge")
     assert "degrees of freedom" in str(model.summary())
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.15])
+def test_batches_come_near_the_fit(missing):
+    rng = np.random.default_rng(4)
+    W = np.linalg.qr(rng.normal(size=(6, 2)))[0] * [6, 4]
+    X = rng.normal(size=(1200, 2)) @ W.T + 0.7 * rng.normal(size=(1200, 6))
+    X[::25] += 40 * rng.normal(size=(48, 6))
+    X = punched(X, missing)
+    best, model = RobustPPCA(2).fit(X), RobustPPCA(2)
+    for _ in range(6):
+        for batch in np.array_split(X, 6):
+            model = pickle.loads(pickle.dumps(model.partial_fit(batch)))
+    # 18 free parameters of 1200 rows are worth 18/2400 nats a row: a tenth of that is near.
+    assert best.score(X) - model.score(X) < 1.8 / 2400
+    report = model.report_
+    assert not report["exact"] and report["robust"]["online_steps"] == 36 and report["rows"] == 7200
+    assert len(model.weights_) == 200 and np.isnan(model.log_likelihood_)
+    with pytest.raises(ValueError, match="6 features"):
+        model.partial_fit(X[:, :4])
+    # A fit goes on: its rows again hardly move it.
+    assert abs(best.score(X) - pickle.loads(pickle.dumps(best)).partial_fit(X).score(X)) < 1e-4

@@ -24,7 +24,7 @@ use crate::output::{matrix, vector};
 use crate::threads::Threads;
 
 /// `groups`: how many components, or a pair of the fewest and the most; `noise`: "isotropic" or "diagonal";
-/// `prior`: rows that the prior counts as, 0 for none; `method`: "em" or "vb".
+/// `prior`: rows that the prior counts as, 0 for none; `method`: "em" or "vb"; `random_starts`: a second opinion.
 pub(super) fn mixture(latent: Components, keywords: &mut Keywords<'_>) -> PyResult<Arc<dyn Family>> {
     #[derive(FromPyObject)]
     enum Wanted {
@@ -62,6 +62,9 @@ pub(super) fn mixture(latent: Components, keywords: &mut Keywords<'_>) -> PyResu
                 return Err(PyValueError::new_err(format!("method must be 'em' or 'vb', not '{other}'")));
             }
         };
+    }
+    if let Some(starts) = keywords.take("random_starts")? {
+        family = family.random_starts(starts);
     }
     Ok(Arc::new(family))
 }

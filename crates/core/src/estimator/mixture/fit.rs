@@ -305,7 +305,8 @@ impl MixturePpca {
             (current, search.settings) = (before, settings);
         }
         let moved = search.moved(current)?;
-        Ok((search.settle(moved)?, table))
+        let found = search.settle(moved)?;
+        Ok((search.second_opinion(found, pooled, (self.random_starts, self.run.seed))?, table))
     }
 
     fn finished<E>(

@@ -7,6 +7,7 @@ mod moves;
 mod online;
 mod own_latent;
 mod path;
+mod random_starts;
 mod report;
 mod search;
 
@@ -60,6 +61,7 @@ pub struct MixturePpca {
     prior: Option<f64>,
     variational: bool,
     start: Option<Mixture>,
+    random_starts: usize,
     run: Run,
 }
 
@@ -81,8 +83,8 @@ impl MixturePpca {
     pub fn new(groups: impl Into<Groups>, latent: impl Into<Components>) -> Self {
         let noise = NoiseModel { diagonal: false, shared: false };
         let (groups, latent) = (groups.into(), LatentVariables::of(latent.into()));
-        let (prior, run) = (Some(PRIOR_ROWS), Run::default());
-        Self { groups, latent, noise, prior, variational: false, start: None, run }
+        let (prior, variational, start, random_starts) = (Some(PRIOR_ROWS), false, None, 0);
+        Self { groups, latent, noise, prior, variational, start, random_starts, run: Run::default() }
     }
 
     /// Whether each feature has a noise variance of its own: factor analysers instead of PPCA.
@@ -118,6 +120,13 @@ impl MixturePpca {
     /// Where the fit starts, instead of growing: a mixture of the same features.
     pub fn start(mut self, mixture: Mixture) -> Self {
         self.start = Some(mixture);
+        self
+    }
+
+    /// Random starts, of ten steps each, that give a second opinion on what growing has found; none by default.
+    /// Where the best optimum is rare, many of them may find it.
+    pub fn random_starts(mut self, starts: usize) -> Self {
+        self.random_starts = starts;
         self
     }
 
