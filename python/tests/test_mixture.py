@@ -166,6 +166,11 @@ def test_what_makes_no_sense_is_said(options, sentence):
         MixturePPCA(**options).fit(groups(n=20))
 
 
+def test_batches_are_for_maximum_likelihood():
+    with pytest.raises(ValueError, match="the method of a mixture of batches"):
+        MixturePPCA(2, method="vb").partial_fit(groups(n=20))
+
+
 def test_a_group_that_shrinks_is_named():
     X = np.concatenate([groups(n=30)[:30], np.tile([20.0, 21, 22, 23], (30, 1))])
     with pytest.raises(Exception, match="has shrunk onto"):

@@ -36,14 +36,20 @@ impl MixturePpca {
         rows: &dyn RowSource,
         control: &Control<'_>,
     ) -> Result<OnlineFit<Mixture>> {
-        if self.variational {
-            let (name, value) = ("the method of a mixture of batches", "variational Bayes".into());
-            return Err(Error::Parameter { name, value, allowed: "maximum likelihood; fit takes all rows" });
-        }
+        self.check_method()?;
         let Some(before) = before else { return self.begun(self.fit_with(rows, control)?, rows, control) };
         self.check()?;
         let stepped = with_threads(self.run.threads, || self.stepped(before, rows, control));
         stepped.map_err(|e| explained(e, rows, control))
+    }
+
+    /// Steps are those of maximum likelihood.
+    fn check_method(&self) -> Result<()> {
+        let (name, value) = ("the method of a mixture of batches", "variational Bayes".into());
+        match self.variational {
+            true => Err(Error::Parameter { name, value, allowed: "maximum likelihood; fit takes all rows" }),
+            false => Ok(()),
+        }
     }
 
     /// The fit of the first batch, with the evidence that is kept of it.
@@ -53,6 +59,7 @@ impl MixturePpca {
         rows: &dyn RowSource,
         control: &Control<'_>,
     ) -> Result<OnlineFit<Mixture>> {
+        self.check_method()?;
         let collected = with_threads(self.run.threads, || {
             let census = census_of(rows, fit.model.n_features(), control)?;
             self.collect(&Arc::new(fit.model.clone()), &census, rows, control)
