@@ -249,12 +249,15 @@ fn fits_with_missing_values_keep_the_noise_of_small_features() {
     }
 }
 
+/// Whether a cell is missing, by its row and feature and a uniform deviate.
+type Pattern = dyn Fn((usize, usize), f64) -> bool;
+
 /// Missing cells of some features only: the others' rows give the latent variables of the large features values on
 /// a line until the fit has found how little these differ.
 #[test]
 fn missing_cells_beside_large_features_that_are_all_but_equal() {
     let one = |j: usize| move |at: (usize, usize), _: f64| at == (68, j);
-    let patterns: [(&str, &dyn Fn((usize, usize), f64) -> bool); 4] = [
+    let patterns: [(&str, &Pattern); 4] = [
         ("one small cell", &one(5)),
         ("one large cell", &one(0)),
         ("the other large cell", &one(1)),
