@@ -1,4 +1,4 @@
-"""Every example in a docstring or in the README runs."""
+"""Every example in a docstring, in the README or on the page about groups runs."""
 
 import doctest
 import importlib
@@ -24,9 +24,22 @@ def test_examples(name):
     assert result.failed == 0
 
 
+def blocks_of(page):
+    text = (pathlib.Path(__file__).parents[2] / page).read_text()
+    return re.findall(r"```python\n(.*?)```", text, re.S)
+
+
+def test_the_examples_of_groups():
+    X = low_rank(150, 4, 1)
+    blocks = blocks_of("docs/groups.md")
+    assert len(blocks) == 3
+    given = {"X": X, "batches": np.array_split(X, 3)}
+    for block in blocks:
+        exec(block, given)
+
+
 def test_the_readme(tmp_path, monkeypatch):
-    text = (pathlib.Path(__file__).parents[2] / "README.md").read_text()
-    blocks = re.findall(r"```python\n(.*?)```", text, re.S)
+    blocks = blocks_of("README.md")
     assert len(blocks) >= 2
     monkeypatch.chdir(tmp_path)
     X = low_rank(400, 10, 5)

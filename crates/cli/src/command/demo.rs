@@ -119,7 +119,7 @@ impl Tour {
     fn fill_holes(&self) -> Result<()> {
         step(
             4,
-            "MissingCells. Hide a tenth of the pixels, fit what is left and predict them. Ink goes from 0 to 16, so this is\n\
+            "Missing values. Hide a tenth of the pixels, fit what is left and predict them. Ink goes from 0 to 16, so this is\n\
              how far off a prediction is, beside how far off the mean of each pixel would be:",
         )?;
         let data = text(&self.path("digits.csv"));

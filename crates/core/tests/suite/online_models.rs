@@ -59,7 +59,7 @@ fn rounds_over_batches_come_near_the_fit_of_a_mixture() {
         let x = punched(&truth.sample_rows(0..1200, 3), missing, &mut rng);
         let family = MixturePpca::new(3, 1).diagonal(diagonal);
         let control = Control::new();
-        let best = family.fit(table(&x)).unwrap();
+        let best = family.clone().start(truth.clone()).fit(table(&x)).unwrap();
         let online = rounds(&x, 6, 8, |seen, rows| family.step(seen, rows, &control));
         let (model, report) = (&online.fit.model, &online.fit.report);
         let gap = per_row(&best.model, &x) - per_row(model, &x);

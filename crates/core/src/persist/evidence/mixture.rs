@@ -46,13 +46,13 @@ fn write_parts(collected: &Collected, tensors: &mut Tensors) -> Parts {
     match collected {
         Collected::Complete(of) => {
             let each = of.parts.iter().enumerate();
-            each.clone().for_each(|(k, part)| moments::write(part, &named(k), tensors));
-            Parts::Complete(each.map(|(_, part)| (part.rows(), part.weight())).collect())
+            each.for_each(|(k, part)| moments::write(part, &named(k), tensors));
+            Parts::Complete(of.parts.iter().map(|part| (part.rows(), part.weight())).collect())
         }
         Collected::Incomplete(of) => {
             let each = of.parts.iter().enumerate();
-            each.clone().for_each(|(k, part)| latent::write_sums(part, &named(k), tensors));
-            Parts::Incomplete(each.map(|(_, part)| part.totals.clone()).collect())
+            each.for_each(|(k, part)| latent::write_sums(part, &named(k), tensors));
+            Parts::Incomplete(of.parts.iter().map(|part| part.totals.clone()).collect())
         }
     }
 }
