@@ -299,7 +299,7 @@ mod tests {
     /// The second unknown is the first but for 1e-6 of its square: known to a share of 1e-7, not of 1e-5.
     #[test]
     fn unknowns_that_others_determine_are_left_at_0() {
-        let matrix = [1.0, 1.0, 1.0 + 1e-6, 0.5, 0.0, 2.0]; // packed
+        let matrix = [1.0, 1.0, 1.0 + 1e-6, 0.5, 0.5, 2.0]; // packed
         let lanes = Lanes::of_known(Mat::from_fn(2, 6, |_, k| matrix[k]), 3, &[1e-5, 1e-7]);
         let mut x = Mat::from_fn(2, 3, |_, i| [1.0, 2.0, 3.0][i]);
         lanes.solve(&mut x);
