@@ -292,7 +292,7 @@ def test_frames_of_polars_that_arrow_does_not_take(X):
 
 
 @pytest.mark.parametrize("family", [covary.PPCA, covary.BayesianPCA, covary.RobustPPCA, covary.PCA])
-def test_numbers_of_components_that_are_none(X, family):
+def test_numbers_of_components_of_other_types(X, family):
     with pytest.raises(ValueError, match=r"n_components=2\.0 must be a whole number"):
         family(2.0).fit(X)
     with pytest.raises(ValueError, match=f"n_components={10**30} (is more than any|must be between)"):

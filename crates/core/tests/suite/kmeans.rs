@@ -88,7 +88,7 @@ fn exhaustive(x: &Mat<f64>, w: &[f64], k: usize) -> f64 {
 }
 
 #[test]
-fn small_tables_end_at_the_best_of_all_partitions() {
+fn soak_small_tables_end_at_the_best_of_all_partitions() {
     for seed in 0..soak(6, 60) as u64 {
         let mut rng = Rng(seed);
         let x = normal_matrix(7, 2, &mut rng);
