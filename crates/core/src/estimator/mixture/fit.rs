@@ -324,7 +324,7 @@ impl MixturePpca {
         let details = MixtureReport::new(&found, self.noise.shared, prior, rows, grown);
         let details = MixtureReport { variational: posterior, ..details };
         let reason = match report.holes.is_some() {
-            _ if self.variational => "asked for: distributions of all parameters in each pass",
+            _ if self.variational => "variational Bayes was asked for: all parameters have distributions",
             true => "the data have missing values: a step of EM for each component in each pass",
             false => "rows are complete: the closed form of each component in each pass",
         };
