@@ -41,7 +41,7 @@ $(VENV)/ready: pyproject.toml
 	touch $@
 
 bench: ## fits against the physical work they contain, in one run
-	cargo bench -p covary --bench foundation --bench holes --bench factor --bench select
+	cargo bench -p covary --bench foundation --bench holes --bench factor --bench select --bench groups
 
 compare: $(VENV)-bench/ready ## the Python package and its peers side by side, in one run (QUICK=1 for small sizes)
 	$(VENV)-bench/bin/maturin build --release --out target/wheels-release

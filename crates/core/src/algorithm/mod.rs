@@ -24,6 +24,7 @@ pub(crate) mod relevance;
 pub(crate) mod resolution;
 pub(crate) mod robust;
 pub(crate) mod robust_step;
+mod row_moves;
 pub(crate) mod seeding;
 pub(crate) mod start;
 pub(crate) mod svd;

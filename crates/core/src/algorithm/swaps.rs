@@ -13,7 +13,8 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::lloyd::{Lloyd, Problem, Settled};
-use super::seeding::{columns, distances, draw_rows, weights};
+use super::row_moves::Members;
+use super::seeding::{distances, draw_rows, weights};
 use super::{Guard, Iteration, Journey, Limits, Objective, Passes, Step, drive};
 use crate::blocks::Nearest;
 use crate::control::Control;
@@ -65,9 +66,10 @@ pub(crate) struct Swaps<'a> {
     swaps: usize,
 }
 
-/// The nearest centre of a row, and its squared distances to that and to the next.
+/// The two nearest centres of a row, and its squared distances to them.
 struct TwoDistances {
     centre: usize,
+    next: usize,
     first: f64,
     second: f64,
 }
@@ -79,16 +81,40 @@ impl<'a> Swaps<'a> {
         Ok(Self { search, best, rows, weights: weights(search.sample), rng, failures: 0, swaps: 0 })
     }
 
+    /// Centres to go on from; `None` when every row lies at its centre. First a row that is better off in another
+    /// cluster, then swaps.
+    fn propose(&mut self) -> Result<Option<Mat<f64>>> {
+        if let Some(moved) = self.row_moved() {
+            return Ok(Some(moved));
+        }
+        let swap = self.swap()?;
+        Ok(swap.map(|(row, room)| {
+            let mut centres = self.best.centres.clone();
+            centres.col_mut(room).copy_from(row.col(0));
+            centres
+        }))
+    }
+
+    /// The centres after the best move of a single row, looked for once from where Lloyd's method has come to rest.
+    fn row_moved(&self) -> Option<Mat<f64>> {
+        if self.failures > 0 {
+            return None;
+        }
+        let labels = self.rows.iter().map(|row| row.centre);
+        let members = Members::new(self.search.sample, &self.weights, &self.best.centres, labels);
+        members.best_move(self.rows.iter().map(|row| (row.centre, row.next)), self.best.inertia)
+    }
+
     /// The row to put a centre at and the centre that makes room for it; `None` when every row lies at its
     /// centre.
-    fn propose(&mut self) -> Result<Option<(Mat<f64>, usize)>> {
+    fn swap(&mut self) -> Result<Option<(Mat<f64>, usize)>> {
         let (rows, weights) = (&self.rows, &self.weights);
         let count = DRAWN[self.failures % DRAWN.len()];
         let drawn = draw_rows(rows.len(), |i| weights[i] * rows[i].first, count.max(1), &mut self.rng);
         let Some(drawn) = drawn else { return Ok(None) };
         if count == 0 {
             let centre = self.rng.random_range(0..self.best.centres.ncols());
-            return Ok(Some((columns(self.search.sample, &drawn), centre)));
+            return Ok(Some((self.filled(drawn[0]), centre)));
         }
         let to_drawn = distances(self.search.sample, self.search.problem, &drawn)?;
         let k = self.best.centres.ncols();
@@ -104,8 +130,19 @@ impl<'a> Swaps<'a> {
         };
         let each: Vec<(f64, usize)> = (0..drawn.len()).map(left).collect();
         let best = (0..drawn.len()).fold(0, |best, c| if each[c].0 < each[best].0 { c } else { best });
-        let row = columns(self.search.sample, &drawn[best..=best]);
-        Ok(Some((row, each[best].1)))
+        Ok(Some((self.filled(drawn[best]), each[best].1)))
+    }
+
+    /// A row as a centre (p × 1), with the cells of the centre that it has now where its own are missing.
+    fn filled(&self, row: usize) -> Mat<f64> {
+        let (sample, now) = (self.search.sample, self.rows[row].centre);
+        let cell = |j: usize, _| sample.cells().get(row, j);
+        let centre = &self.best.centres;
+        Mat::from_fn(
+            centre.nrows(),
+            1,
+            |j, k| if cell(j, k).is_nan() { centre[(j, now)] } else { cell(j, k) },
+        )
     }
 
     /// Where Lloyd's method comes to rest from there, if that is better.
@@ -147,9 +184,7 @@ impl Iteration for Swaps<'_> {
     }
 
     fn step(&mut self, control: &Control<'_>) -> Result<Option<Step>> {
-        let Some((row, room)) = self.propose()? else { return Ok(None) };
-        let mut centres = self.best.centres.clone();
-        centres.col_mut(room).copy_from(row.col(0));
+        let Some(centres) = self.propose()? else { return Ok(None) };
         let before = self.best.inertia;
         self.failures += 1;
         if let Some(better) = self.tried(centres, control)? {
@@ -173,12 +208,12 @@ fn two_distances(search: &Search<'_>, best: &Settled) -> Result<Vec<TwoDistances
 }
 
 fn two_least(distances: impl Iterator<Item = f64>) -> TwoDistances {
-    let mut found = TwoDistances { centre: 0, first: f64::INFINITY, second: f64::INFINITY };
+    let mut found = TwoDistances { centre: 0, next: 0, first: f64::INFINITY, second: f64::INFINITY };
     for (k, d) in distances.enumerate() {
         if d < found.first {
-            found = TwoDistances { centre: k, first: d, second: found.first };
-        } else {
-            found.second = found.second.min(d);
+            found = TwoDistances { centre: k, next: found.centre, first: d, second: found.first };
+        } else if d < found.second {
+            (found.next, found.second) = (k, d);
         }
     }
     found
