@@ -27,7 +27,7 @@ pub use family::{Chooser, Family};
 pub use groups::Groups;
 pub(crate) use growth::{Grown, Growth, IncompleteSummary};
 pub use kmeans::{ClusterReport, KMeans, KTable, KTableRow};
-pub(crate) use mixture::{GrownMixture, sample};
+pub(crate) use mixture::{GrownMixture, rows_to_choose, sample};
 pub use mixture::{MixturePpca, MixtureReport, NumberOfGroups, VariationalReport};
 pub use online::{Batch, BatchCounts, Online};
 pub use online_fit::{KeptEvidence, OnlineFit};

@@ -16,7 +16,9 @@ use super::validation::CellValidation;
 use crate::control::Control;
 use crate::data::{RowSource, Rows};
 use crate::error::{Error, Result};
-use crate::estimator::{GrownMixture, MissingCells, MixturePpca, explained, sample, with_threads};
+use crate::estimator::{
+    GrownMixture, MissingCells, MixturePpca, explained, rows_to_choose, sample, with_threads,
+};
 use crate::evidence::{Survey, gather};
 use crate::model::Mixture;
 
@@ -139,7 +141,7 @@ impl SelectGroups {
         let (census, _) = gather(source, || Survey::empty(p), control)?.finish()?;
         let holes = Some(MissingCells::new(&census, None)).filter(|holes| holes.missing > 0);
         // Of very many rows some say as much.
-        let some = sample(source, self.seed)?;
+        let some = sample(source, rows_to_choose(*self.groups.end(), p), self.seed)?;
         let source: &dyn RowSource = some.as_ref().map_or(source, |table| table);
         let all = self.growths(source, control)?;
         let mut table: Vec<GroupLine> = all.iter().flatten().map(GroupLine::of).collect();

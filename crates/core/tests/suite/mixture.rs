@@ -529,3 +529,28 @@ fn the_prior_does_not_take_the_distance_of_groups_for_noise() {
         }
     }
 }
+
+/// k-means cuts the long group in two and takes the small ones, which lie close together, for one. The fit must be
+/// as good as one that begins at the groups themselves, on few rows and on so many that a sample is looked at.
+#[test]
+fn clusters_that_are_not_the_groups_do_not_mislead() {
+    let group = |mean: [f64; 3], along: [f64; 3]| {
+        LinearGaussian::new(mean.to_vec(), Mat::from_fn(3, 1, |j, _| along[j]), Noise::Isotropic(0.01))
+            .unwrap()
+    };
+    let components = vec![
+        group([0.0, 0.0, 0.0], [20.0, 0.0, 0.0]),
+        group([0.0, 6.0, 0.0], [0.1, 0.2, 0.3]),
+        group([0.0, 8.0, 0.0], [0.3, 0.0, 0.1]),
+    ];
+    let truth = Mixture::new(vec![0.5, 0.25, 0.25], components).unwrap();
+    for n in [400, 12_000] {
+        let x = truth.sample_rows(0..n, 7);
+        let best = MixturePpca::new(3, 1).start(truth.clone()).fit(&x).unwrap();
+        for seed in 0..3 {
+            let fit = MixturePpca::new(3, 1).seed(seed).fit(&x).unwrap();
+            let reached = [&fit, &best].map(|fit| fit.report.log_likelihood.unwrap());
+            assert!(reached[0] > reached[1] - 1e-3, "{n} rows, seed {seed}: {reached:?}");
+        }
+    }
+}

@@ -175,7 +175,7 @@ impl<'a> Look<'a> {
         if whole && family.starts == 1 && !family.polish {
             return draw(seeding, asked, &sample, &problem, &mut stream(family.run.seed, 0));
         }
-        let failures = if whole { failures(&sample, asked) } else { *FAILURES.start() };
+        let failures = if whole && !family.brief { failures(&sample, asked) } else { *FAILURES.start() };
         let search = Search { sample: &sample, problem: &problem, limits: limits(family), failures };
         let found = best_start(family, seeding, asked, &search, control)?;
         story.swaps = found.swaps;

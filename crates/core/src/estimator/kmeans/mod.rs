@@ -46,6 +46,7 @@ pub struct KMeans {
     start: Start,
     starts: usize,
     polish: bool,
+    brief: bool,
     run: Run,
 }
 
@@ -60,7 +61,7 @@ impl KMeans {
     /// So many clusters, or as many as are best of a range.
     pub fn new(groups: impl Into<Groups>) -> Self {
         let start = Start::Drawn(Seeding::default());
-        Self { groups: groups.into(), start, starts: 1, polish: true, run: Run::default() }
+        Self { groups: groups.into(), start, starts: 1, polish: true, brief: false, run: Run::default() }
     }
 
     /// How the first centres are drawn; greedy k-means++ by default.
@@ -81,6 +82,11 @@ impl KMeans {
     /// Whether swaps of centres follow Lloyd's method; they do by default.
     pub fn polish(self, polish: bool) -> Self {
         Self { polish, ..self }
+    }
+
+    /// Ends after few swaps in a row that fail, as a start for something else.
+    pub(crate) fn brief(self) -> Self {
+        Self { brief: true, ..self }
     }
 
     run_options! {

@@ -22,19 +22,26 @@ impl<M: MixtureMethod> Search<'_, M> {
         let best = KMeans::new(groups).seed(seed);
         let other =
             KMeans::new(groups).seeding(Seeding::Random).polish(false).starts(1).seed(seed.wrapping_add(1));
-        let mut starts = Vec::new();
-        for family in [best, other] {
-            match family.fit_with(self.source, &self.control.quiet()) {
-                Ok(Fit { model, report }) if model.centres().nrows() == groups => {
-                    let explained = report.clusters().and_then(ClusterReport::explained).unwrap_or(0.0);
-                    starts.push(around(&model, 1.0 - explained, &pooled.component)?);
-                }
-                Err(Error::Interrupted) => return Err(Error::Interrupted),
-                // Growing says what the rows do not allow.
-                _ => {}
+        let starts = [best, other].map(|clusters| self.around(pooled, groups, &clusters));
+        Ok(starts.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+    }
+
+    /// The mixture around the centres that k-means finds; `None` where the rows do not have so many clusters.
+    pub(super) fn around(
+        &self,
+        pooled: &Pooled,
+        groups: usize,
+        clusters: &KMeans,
+    ) -> Result<Option<Mixture>> {
+        match clusters.fit_with(self.source, &self.control.quiet()) {
+            Ok(Fit { model, report }) if model.centres().nrows() == groups => {
+                let explained = report.clusters().and_then(ClusterReport::explained).unwrap_or(0.0);
+                around(&model, 1.0 - explained, &pooled.component).map(Some)
             }
+            Err(Error::Interrupted) => Err(Error::Interrupted),
+            // Growing says what the rows do not allow.
+            _ => Ok(None),
         }
-        Ok(starts)
     }
 }
 

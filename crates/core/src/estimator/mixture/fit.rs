@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::time::Instant;
 
 use super::report::{MixtureReport, NumberOfGroups, VariationalReport};
-use super::search::{Optimum, Search, sample};
+use super::search::{Optimum, Search, rows_to_choose, rows_to_find, sample};
 use super::{LatentVariables, Mixture, MixturePpca};
 use crate::algorithm::mixture::measured;
 use crate::algorithm::mixture::{
@@ -12,7 +12,7 @@ use crate::algorithm::mixture::{
 };
 use crate::algorithm::{Journey, Limits};
 use crate::control::{Control, Event};
-use crate::data::{RowSource, with_weights_times};
+use crate::data::{RowSource, Table, with_weights_times};
 use crate::error::{Error, Result};
 use crate::estimator::bayesian::averaged;
 use crate::estimator::shares::count_of_shares;
@@ -153,7 +153,7 @@ impl MixturePpca {
         control: &Control<'_>,
         started: Instant,
     ) -> Result<Fit<Mixture>> {
-        let some = if self.start.is_some() { None } else { sample(source, self.run.seed)? };
+        let some = if self.start.is_some() { None } else { self.some_rows(&latent, source)? };
         let rows: &dyn RowSource = some.as_ref().map_or(source, |table| table);
         let found = self.best_latent::<M>(pooled, latent, (source, rows), control)?;
         control.emit(Event::Fitting);
@@ -171,6 +171,18 @@ impl MixturePpca {
         let looked = if some.is_none() { found.passes } else { 0 };
         let passes = all.passes() + pooled.report.passes + looked;
         Ok(self.finished(concluded, Journey { passes, ..journey }, &pooled, (table, dropped), started))
+    }
+
+    /// The rows on which optima are looked for, where not all are needed.
+    fn some_rows(
+        &self,
+        latent: &RangeInclusive<usize>,
+        source: &dyn RowSource,
+    ) -> Result<Option<Table<'static>>> {
+        let ((fewest, most), p) = (self.groups_to_grow(), source.n_features());
+        let given = fewest == most && latent.start() == latent.end();
+        let wanted = if given { rows_to_find(most, p) } else { rows_to_choose(most, p) };
+        sample(source, wanted, self.run.seed)
     }
 
     /// The best of the numbers of latent variables by the criterion, looked at on `rows`; where there are several, each
@@ -273,6 +285,13 @@ impl MixturePpca {
         pooled: &Pooled,
     ) -> Result<(Optimum<M>, Vec<NumberOfGroups>)> {
         let (fewest, most) = self.groups_to_grow();
+        // Random starts are asked for where the search is to be thorough.
+        if fewest == most && most > 1 && self.random_starts == 0 {
+            if let Some(found) = search.groups_apart(pooled, most, self.run.seed)? {
+                let table = vec![self.measured_row(&found, pooled, search)?];
+                return Ok((found, table));
+            }
+        }
         let mut current = search.optimum(Mixture::new(vec![1.0], vec![pooled.component.clone()])?)?;
         let mut table = vec![self.measured_row(&current, pooled, search)?];
         let (mut best, mut least) = (None, f64::INFINITY);

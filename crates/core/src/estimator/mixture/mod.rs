@@ -1,5 +1,6 @@
 //! Mixtures of PPCA and of factor analysers: options, the growth of the number of components, and the fit.
 
+mod apart;
 mod clusters;
 mod fit;
 mod grow;
@@ -27,7 +28,7 @@ use crate::model::{AnyModel, Kind, Mixture, kind};
 
 pub(crate) use path::GrownMixture;
 pub use report::{MixtureReport, NumberOfGroups, VariationalReport};
-pub(crate) use search::sample;
+pub(crate) use search::{rows_to_choose, sample};
 
 /// Rows that the prior counts as in each component.
 const PRIOR_ROWS: f64 = 1.0;

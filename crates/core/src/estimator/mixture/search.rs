@@ -24,10 +24,12 @@ const COMPARED: Limits = Limits { tolerance: 1e-6, iterations: 150 };
 /// Change of the unexplained variances up to which a prior has settled, and most rounds for that.
 const SETTLED: f64 = 1e-3;
 const SETTLING: usize = 5;
-/// Cells of a sample on which optima are looked for: more of them do not change which is best.
-const SAMPLE_CELLS: usize = 200_000;
-/// Least rows of a sample.
+/// Least rows of a sample, and least cells of one by which numbers are chosen.
 const SAMPLE_ROWS: usize = 4000;
+const SAMPLE_CELLS: usize = 200_000;
+/// Least rows of a sample for each component, and for each of its features.
+const ROWS_PER_COMPONENT: usize = 400;
+const ROWS_PER_FEATURE: usize = 4;
 
 /// Where the runs of a method end.
 pub(super) type Optimum<M> = MixtureOptimum<<M as MixtureMethod>::Evidence>;
@@ -92,11 +94,21 @@ impl<'a, M: MixtureMethod> Search<'a, M> {
         Ok(found)
     }
 
+    /// Where so many steps from a start lead.
+    pub(super) fn short_run(&self, start: Mixture, steps: usize) -> Result<Optimum<M>> {
+        let limits = Limits { iterations: steps, ..COMPARED };
+        self.run_under(start, limits, &self.control.quiet()).map(|found| found.0)
+    }
+
+    /// Passes that were made elsewhere on the same rows.
+    pub(super) fn count_passes(&self, passes: usize) {
+        self.passes.fetch_add(passes, Ordering::Relaxed);
+    }
+
     /// The best optimum from several starts: short runs from all, long ones from the best of those. `None`
     /// where each leaves a component without rows.
     pub(super) fn best_of(&self, starts: Vec<Mixture>) -> Result<Option<Optimum<M>>> {
-        let short = Limits { iterations: SHORT, ..COMPARED };
-        let run = |start: Mixture| self.run_under(start, short, &self.control.quiet()).map(|found| found.0);
+        let run = |start: Mixture| self.short_run(start, SHORT);
         let mut ends = usable(starts.into_par_iter().map(run).collect())?;
         ends.truncate(KEPT);
         let starts = ends.into_par_iter().map(|end| self.optimum(end.mixture)).collect();
@@ -123,11 +135,21 @@ fn usable<E>(ends: Vec<Result<MixtureOptimum<E>>>) -> Result<Vec<MixtureOptimum<
     Ok(found)
 }
 
-/// A sample of the rows where there are very many: one from each of as many stretches of equal length.
-pub(crate) fn sample(source: &dyn RowSource, seed: u64) -> Result<Option<Table<'static>>> {
+/// Rows that are enough to find the best mixture of so many components: more do not change which is best.
+pub(super) fn rows_to_find(groups: usize, features: usize) -> usize {
+    let each = ROWS_PER_COMPONENT.max(ROWS_PER_FEATURE.saturating_mul(features));
+    SAMPLE_ROWS.max(each.saturating_mul(groups))
+}
+
+/// Rows that are enough to choose numbers of components and of latent variables, of at most so many components.
+pub(crate) fn rows_to_choose(groups: usize, features: usize) -> usize {
+    rows_to_find(groups, features).max(SAMPLE_CELLS / features.max(1))
+}
+
+/// A sample of about so many rows where there are very many: one from each of as many stretches of equal length.
+pub(crate) fn sample(source: &dyn RowSource, wanted: usize, seed: u64) -> Result<Option<Table<'static>>> {
     let (p, rows) = (source.n_features(), source.n_rows());
-    let wanted = (SAMPLE_CELLS / p.max(1)).max(SAMPLE_ROWS);
-    let Some(n) = rows.filter(|n| *n > 2 * wanted && !source.observed_only()) else { return Ok(None) };
+    let Some(n) = rows.filter(|n| *n / 2 > wanted && !source.observed_only()) else { return Ok(None) };
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut uniform = || -> f64 { StandardUniform.sample(&mut rng) };
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below n")]
