@@ -30,7 +30,7 @@ pub(crate) use reshape::{leading_axes, merged, split};
 use std::sync::Arc;
 
 use crate::control::Control;
-use crate::data::{Chunk, RowSource};
+use crate::data::{Chunk, RowSource, map_chunks};
 use crate::error::Result;
 use crate::evidence::{Moments, RowWeights, WeightedParts, WeightedRows, gather};
 use crate::linalg::Mat;
@@ -46,6 +46,18 @@ pub(crate) fn measured(
     let found =
         gather(source, || WeightedParts::<Moments>::empty(Arc::clone(&weights), Vec::new()), control)?;
     Ok((found.log_likelihood, -found.totals.first().copied().unwrap_or(0.0)))
+}
+
+/// Responsibilities of the components for each row (n × K); 0 for rows of no weight.
+pub(crate) fn responsibilities(mixture: &Mixture, source: &dyn RowSource) -> Result<Mat<f64>> {
+    let weights = Responsibilities(Arc::new(mixture.clone()));
+    let parts = map_chunks(source, |chunk| Ok((chunk.first_row(), weights.weigh(chunk)?.shares)))?;
+    let rows = parts.iter().map(|(_, part)| part.nrows()).sum();
+    let mut all = Mat::zeros(rows, mixture.n_components());
+    for (first, part) in &parts {
+        all.as_mut().subrows_mut(*first, part.nrows()).copy_from(part);
+    }
+    Ok(all)
 }
 
 /// The responsibilities of a mixture as weights of rows, and Σ w Σ r ln r as the only further sum.

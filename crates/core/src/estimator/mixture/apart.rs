@@ -8,8 +8,8 @@ use rayon::prelude::*;
 
 use super::fit::Pooled;
 use super::search::{Optimum, Search};
-use crate::algorithm::mixture::{ComponentEvidence, MixtureMethod};
-use crate::data::{Chunk, Reweighted, map_chunks};
+use crate::algorithm::mixture::{ComponentEvidence, MixtureMethod, responsibilities};
+use crate::data::{Chunk, Reweighted};
 use crate::error::{Error, Result};
 use crate::estimator::KMeans;
 use crate::linalg::{Cholesky, Mat};
@@ -60,14 +60,15 @@ impl<M: MixtureMethod> Search<'_, M> {
             let Ok(loss) = merger_loss(mixture, i, j) else { return Ok(true) };
             least = least.min(weight * loss);
         }
-        let shares = shares(self, mixture)?;
+        let shares = responsibilities(mixture, self.source)?;
         let gains: Result<Vec<f64>> =
             (0..groups).into_par_iter().map(|k| self.split_gain(found, &shares, k)).collect();
         Ok(gains?.into_iter().any(|gain| gain > HOPE * least))
     }
 
     /// What the log-likelihood gains when component k is cut in two, looked at on its own rows: weighted by its
-    /// responsibilities they are a small problem, of a K-th of the rows and two components.
+    /// responsibilities they are a small problem, of a K-th of the rows and two components. Infinite where the rows
+    /// do not tell, because they lie in one point.
     fn split_gain(&self, found: &Optimum<M>, shares: &Mat<f64>, k: usize) -> Result<f64> {
         let weights = |chunk: &Chunk<'_>| {
             let share = |i: usize| Some(shares[(chunk.first_row() + i, k)]).filter(|r| *r > NOTHING);
@@ -78,7 +79,11 @@ impl<M: MixtureMethod> Search<'_, M> {
         let search = Search::<M>::over(&rows, self.settings.clone(), self.control);
         let whole = Mixture::new(vec![1.0], vec![found.mixture.components()[k].clone()])?;
         let starts = self.splits(&whole, &found.parts[k..=k], 0)?;
-        let before = search.short_run(whole, 1)?.log_likelihood;
+        let before = match search.short_run(whole, 1) {
+            Err(Error::Interrupted) => return Err(Error::Interrupted),
+            Err(_) => return Ok(f64::INFINITY),
+            Ok(end) => end.log_likelihood,
+        };
         let mut gain = 0.0_f64;
         for start in starts {
             match search.short_run(start, STEPS) {
@@ -98,19 +103,6 @@ fn shared(overlap: &Mat<f64>) -> f64 {
     let own: f64 = (0..groups).map(|k| overlap[(k, k)]).sum();
     let others: f64 = (0..groups).flat_map(|i| (0..i).map(move |j| overlap[(i, j)])).sum();
     2.0 * others / (own + 2.0 * others)
-}
-
-/// Responsibilities of the components for each row (n × K).
-fn shares<M: MixtureMethod>(search: &Search<'_, M>, mixture: &Mixture) -> Result<Mat<f64>> {
-    let parts = map_chunks(search.source, |chunk| {
-        Ok((chunk.first_row(), mixture.memberships_of(chunk)?.probabilities))
-    })?;
-    let rows = parts.iter().map(|(_, part)| part.nrows()).sum();
-    let mut all = Mat::zeros(rows, mixture.n_components());
-    for (first, part) in &parts {
-        all.as_mut().subrows_mut(*first, part.nrows()).copy_from(part);
-    }
-    Ok(all)
 }
 
 /// Nats per row that components which share no rows lose at least when they become one, with C the covariance and π
