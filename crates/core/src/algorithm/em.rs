@@ -22,6 +22,10 @@ use crate::spectrum::Spectrum;
 
 /// Steps in a row that gain rounding only after which no more is to be gained, whatever the tolerance.
 pub(super) const MOST_IDLE: usize = 30;
+/// The same where W and μ have distributions, under a tolerance that rounding allows. What is known of them moves with
+/// each step, so the slope along the next one promises more than it holds: on 2007 × 256 pixels the bound stood
+/// within 2e-8 nats of its end after 15 passes, and the slope said otherwise for 30 more.
+const FEW_IDLE: usize = 3;
 
 /// The iteration.
 pub(crate) struct Em {
@@ -40,6 +44,7 @@ struct Best {
     parameters: Arc<LatentParameters>,
     objective: f64,
     change: f64, // nats per row that are left to gain
+    weight: f64, // of the rows
     gradient_norm: f64,
     survivors: Option<Vec<usize>>,
 }
@@ -132,6 +137,7 @@ impl Em {
             parameters: Arc::clone(&self.current),
             objective,
             change,
+            weight: evidence.weight(),
             gradient_norm: self.coordinates.norm_of_noises(&local.gradient) * 2.0 / evidence.weight(),
             survivors: self.prior.survivors(&self.current, evidence.weight()),
         });
@@ -181,6 +187,12 @@ impl Em {
         };
     }
 
+    /// Steps in a row that gain rounding only after which the iteration ends.
+    fn most_idle(&self, best: &Best, tolerance: f64) -> usize {
+        let allowed = tolerance * best.weight > self.gains.rounding_of(best.objective);
+        if allowed && best.parameters.spread().is_some() { FEW_IDLE } else { MOST_IDLE }
+    }
+
     /// The trial was worse than the best point by `loss`, more than rounding.
     fn step_back(&mut self, Trial { proposal, plain }: Trial, loss: f64) {
         let shorter = self.accelerator.as_mut().and_then(|accelerator| accelerator.reject(proposal, loss));
@@ -219,7 +231,10 @@ impl RowIteration for Em {
         self.best.as_ref().is_some_and(|best| {
             let noiseless = best.parameters.noise() <= self.floor;
             let driven_out = best.survivors.is_some();
-            noiseless || driven_out || best.change <= tolerance || self.gains.idle >= MOST_IDLE
+            noiseless
+                || driven_out
+                || best.change <= tolerance
+                || self.gains.idle >= self.most_idle(best, tolerance)
         })
     }
 

@@ -40,6 +40,8 @@ const PROMISING: (usize, usize) = (2, 2);
 /// Nats per row that are left to gain, and the steps that this may take, where steps are over few rows or
 /// rows in memory: as good as a closed form.
 const TO_THE_END: (f64, usize) = (1e-22, 10_000);
+/// The most p q² for that: 257 pixels with 140 components took 47 steps of 0.3 s, of which 30 gained nothing.
+const CHEAP: usize = 1_000_000;
 
 /// Features of which all directions are worth finding, so that a few rows can stand for many.
 const MOST_STANDING: usize = 2000;
@@ -305,11 +307,12 @@ impl BayesianPca {
         let Solution { plan, spectrum, journey: solver, .. } = solved;
         let (p, n, total) = (spectrum.n_features(), spectrum.weight(), spectrum.total_variance());
         let at_hand = given.source.as_table().is_some() && plan.solver != Solver::Krylov;
-        let (tolerance, max_iterations) = match at_hand {
+        let start = supported_start(&spectrum, found);
+        let cheap = p.saturating_mul(start.n_latent().saturating_pow(2)) <= CHEAP;
+        let (tolerance, max_iterations) = match at_hand && cheap {
             true => TO_THE_END,
             false => (self.options.run.tolerance.unwrap_or(TOLERANCE), self.options.run.iterations()),
         };
-        let start = supported_start(&spectrum, found);
         let mut stages = Stages {
             prior: Prior::Averaged { least: total / p as f64 / n },
             floor: start.rounding(spectrum.rows()),
