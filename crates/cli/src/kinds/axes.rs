@@ -28,7 +28,11 @@ pub(super) fn bpca(wanted: &Wanted<'_>) -> Result<(Arc<dyn Family>, String)> {
         _ => components(wanted),
     };
     let family = BayesianPca::of(spectral(wanted, components)?);
-    let family = wanted.method.map_or(family.clone(), |method| family.method(method.into()));
+    let family = match wanted.method.map(flags::Method::bayesian) {
+        None => family,
+        Some(Some(method)) => family.method(method),
+        Some(None) => return Err(Failure::usage("Bayesian PCA has the methods vb and ard")),
+    };
     Ok((Arc::new(family), because))
 }
 

@@ -29,7 +29,7 @@ pub(super) fn mixture(wanted: &Wanted<'_>) -> Result<(Arc<dyn Family>, String)> 
             "a mixture needs the number of its components: add, for example, -k 3, -k 2-8 or -k auto",
         ));
     };
-    if wanted.method == Some(Method::Ard) {
+    if wanted.method.is_some_and(|method| method != Method::Vb) {
         return Err(Failure::usage(
             "a mixture has the method vb, or maximum likelihood without --method; ard is for bpca",
         ));

@@ -69,6 +69,11 @@ impl IndependentComponents {
         self.factors.pattern()
     }
 
+    /// What each source adds to the variance of the features: ‖a‖² (q).
+    pub fn source_variances(&self) -> Vec<f64> {
+        self.mixing().col_iter().map(|a| a.squared_norm_l2()).collect()
+    }
+
     /// T (q × q).
     pub fn turn(&self) -> Mat<f64> {
         let q = self.n_sources();
@@ -85,12 +90,20 @@ impl IndependentComponents {
         self.factors.n_factors()
     }
 
-    /// B (q × p): the sources of a complete row are B(x − μ). Tᵀ(WᵀΨ⁻¹W + I)⁻¹WᵀΨ⁻¹ with noise Ψ, and Tᵀ times the
-    /// pseudo-inverse of W without.
+    /// B = TᵀV (q × p), V the [`whitening`](Self::whitening): the sources of a complete row are B(x − μ).
     ///
     /// # Errors
     /// When the loadings have no length in some direction.
     pub fn unmixing(&self) -> Result<Mat<f64>> {
+        Ok(product(self.turn().transpose(), self.whitening()?.as_ref()))
+    }
+
+    /// V (q × p): the latent variables of a complete row before the turn are V(x − μ). (WᵀΨ⁻¹W + I)⁻¹WᵀΨ⁻¹ with
+    /// noise Ψ, and the pseudo-inverse of W without.
+    ///
+    /// # Errors
+    /// When the loadings have no length in some direction.
+    pub fn whitening(&self) -> Result<Mat<f64>> {
         let (w, noise) = (self.gaussian().loadings(), self.gaussian().noise());
         let free = noise.mean() == 0.0;
         let divide = |j: usize| if free { 1.0 } else { noise.of(j) };
@@ -103,7 +116,7 @@ impl IndependentComponents {
         let factor = Cholesky::new(gram, "the inner products of the loadings")?;
         let mut latent = divided;
         factor.solve(latent.as_mut());
-        Ok(product(self.turn().transpose(), latent.as_ref()))
+        Ok(latent)
     }
 
     /// The model of some of the features: the same sources.
