@@ -13,9 +13,7 @@ use crate::flags::{Method, Solver};
 pub(super) fn ica(wanted: &Wanted<'_>) -> Result<(Arc<dyn Family>, String)> {
     let (components, because) = components(wanted);
     if wanted.solver != Solver::Auto {
-        return Err(Failure::usage(
-            "the components that sources are made of have the solver auto; leave --solver out",
-        ));
+        return Err(Failure::usage("ica has the solver auto only: leave --solver out"));
     }
     let mut family = Ica::new(components).method(method(wanted.method)?).noise(!wanted.no_noise);
     if let Some(starts) = wanted.factor.and_then(|flags| flags.starts) {
@@ -31,7 +29,7 @@ fn method(asked: Option<Method>) -> Result<IcaMethod> {
         Some(Method::Infomax) => Ok("infomax".parse()?),
         Some(Method::Fastica) => Ok("fastica".parse()?),
         Some(Method::Vb | Method::Ard) => Err(Failure::usage(
-            "independent components have the methods picard, infomax and fastica; vb and ard are Bayesian",
+            "--method vb and --method ard are for Bayesian PCA; add --model bpca, or take picard, infomax or fastica",
         )),
     }
 }

@@ -70,9 +70,11 @@ fn options_of_one_kind_are_refused_with_others_by_name() {
     table_of(&place, "x.csv", &rows(40, 6, 3));
     for (option, value, owner) in [
         ("--rotate", "varimax", "fa"),
-        ("--starts", "3", "fa kmeans"),
+        ("--starts", "3", "fa kmeans ica"),
         ("--lower", "0.01", "fa"),
         ("--method", "vb", "bpca mixture"),
+        ("--method", "picard", "ica"),
+        ("--no-noise", "", "ica"),
         ("--nu", "4", "robust"),
         ("--noise", "diagonal", "mixture"),
         ("--prior", "none", "mixture"),

@@ -13,6 +13,7 @@ mod bayesian;
 mod brute_force;
 mod capabilities;
 mod common;
+mod contrast;
 mod control;
 mod crafted;
 mod degenerate;

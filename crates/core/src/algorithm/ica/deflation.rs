@@ -64,7 +64,8 @@ impl<'a> OneDirection<'a> {
     ) -> Result<Self> {
         let before = found.as_ref().subrows(0, k).to_owned();
         let given = start.as_ref().subrows(k, 1).to_owned();
-        let direction = Arc::new(orthogonal_to(&before, given));
+        // As it is given: the first step makes it orthogonal to those before it.
+        let direction = Arc::new(orthogonal_to(&Mat::zeros(0, start.ncols()), given));
         let means = search.measure(&direction, control)?;
         let normal = search.contrast.of_normal().0;
         Ok(Self { search, before, direction, means, normal, turned: f64::INFINITY, passes: 1 })

@@ -58,8 +58,8 @@ impl Geometry {
     /// Loss, gradient and second derivatives.
     ///
     /// With G = E ψ(y) yᵀ and signs s, orthogonal: Γ = ½(sG − (sG)ᵀ) and second derivatives
-    /// ½(κᵢ + κⱼ), κᵢ = sᵢ(E ψ′(yᵢ) − Gᵢᵢ) \[ACG18, eq. 15\]. Otherwise Γ = sG + E yyᵀ − I (without E yyᵀ unless
-    /// extended) and hᵢⱼ = E ψ′(yᵢ) E yⱼ² \[ACG18b, eq. 8\].
+    /// ½(κᵢ + κⱼ), κᵢ = sᵢ(E ψ′(yᵢ) − Gᵢᵢ) \[ACG18\]. Otherwise Γ = sG + E yyᵀ − I (without E yyᵀ unless
+    /// extended) and hᵢⱼ = E ψ′(yᵢ) E yⱼ² \[ACG18b\].
     ///
     /// # Errors
     /// When W is singular.

@@ -1,5 +1,5 @@
 //! Picard: the unmixing matrix of largest likelihood, by limited-memory BFGS with the second derivatives of
-//! independent sources as a first guess \[ACG18\].
+//! independent sources as a first guess \[ACG18, ACG18b\].
 
 use std::sync::Arc;
 

@@ -180,7 +180,10 @@ impl Ica {
             let (name, value) = ("the unmixing matrix to start from", "not finite".into());
             return Err(Error::Parameter { name, value, allowed: "finite numbers" });
         }
-        Ok(vec![nearest_orthogonal(given.as_ref())?])
+        match self.method {
+            IcaMethod::FastIca { deflation: true, .. } => Ok(vec![given]), // rows stand alone
+            _ => Ok(vec![nearest_orthogonal(given.as_ref())?]),
+        }
     }
 
     fn finish(

@@ -28,7 +28,7 @@ const MAX_ITERATIONS: usize = 500;
 /// How sources are found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum IcaMethod {
-    /// The orthogonal turn of largest likelihood, by Picard-O \[ACG18b\]. Ends where the largest entry of the
+    /// The orthogonal turn of largest likelihood, by Picard-O \[ACG18\]. Ends where the largest entry of the
     /// gradient is below the tolerance.
     Picard {
         /// Whether sources may have light tails too.
@@ -158,8 +158,8 @@ impl Ica {
         self
     }
 
-    /// One start, from this unmixing matrix of whitened coordinates (q × q), made orthogonal: coordinates are the
-    /// principal components in order, divided by their standard deviations.
+    /// One start, from this unmixing matrix of whitened coordinates (q × q), made orthogonal unless sources are found one
+    /// after the other: coordinates are the principal components in order, divided by their standard deviations.
     pub fn start(mut self, unmixing: Mat<f64>) -> Self {
         self.begin = Some(Begin::Matrix(unmixing));
         self
