@@ -275,8 +275,10 @@ fn threads_and_memory_change_no_bit() {
 #[test]
 fn the_gradient_vanishes_on_foetal_ecg() {
     let Some(x) = data_set("foetal_ecg") else { return };
-    let found = fit(&Ica::new(x.ncols()).noise(false), &x);
+    let x = x.subcols(1, 8).to_owned(); // without the time
+    let found = fit(&Ica::new(8).noise(false), &x);
     assert!(found.report.converged());
+    assert!(found.report.ica().unwrap().stability.as_ref().unwrap().iter().all(|s| *s > 0.9));
     let s = Model::as_encode(&found.model).unwrap().encode(&table(&x)).unwrap();
     assert!(asymmetry(&s) <= 1.01e-7, "{}", asymmetry(&s));
 }
