@@ -124,9 +124,8 @@ class ICA(_Sources):
     n_iter_ : int
     converged_ : bool
     report_ : dict
-        How the fit went; ``report_["ica"]`` has `objective` (mean log-likelihood of whitened sources), `starts`,
-        `contrast` (how far from normal each source is, in standard errors) and `kept` (whether whitened rows were
-        held in memory).
+        How the fit went; ``report_["ica"]`` has `objective` (mean log-likelihood of whitened sources), `starts` and
+        `contrast` (how far from normal each source is, in standard errors).
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (p,)
 

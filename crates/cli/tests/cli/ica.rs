@@ -47,10 +47,9 @@ fn sources_are_found_and_told() {
     }
     let (header, found) = csv(&place.ok(&["transform", "m.covary", "x.csv"]));
     assert_eq!(header, ["s1", "s2", "s3"]);
-    for k in 0..3 {
-        let best = (0..3).map(|j| agreement(|i| found[i][k], |i| sources[(i, j)], 4862)).fold(0.0, f64::max);
-        assert!(best > 0.99, "s{}: {best}", k + 1);
-    }
+    let best =
+        |k: usize| (0..3).map(|j| agreement(|i| found[i][k], |i| sources[(i, j)], 4862)).fold(0.0, f64::max);
+    assert!((0..3).all(|k| best(k) > 0.99), "{:?}", [best(0), best(1), best(2)]);
     let text = place.ok(&["inspect", "m.covary"]);
     for words in
         ["picard", "best of 5 starts", "source", "stability", "tails", "light", "heavy", "largest loadings"]

@@ -50,7 +50,7 @@ impl SourceFacts {
             normal_below: report.map(|r| r.normal_below),
             looks_normal: report.map(IcaReport::looks_normal),
             correlation: rows(model.correlation().as_ref()),
-            kept: report.map(|r| r.kept),
+            kept: report.and_then(|r| r.kept),
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::data::Chunk;
 use crate::error::{Error, Result};
 use crate::linalg::{
     Mat, MatRef, add_product, clean_zeros, dot, exp, packed, packed_len, set_product, tanh_and_log_cosh,
+    tanh_and_sum_of_log_cosh,
 };
 
 /// Rows of a block, whose sources stay in a core's own cache.
@@ -86,6 +87,29 @@ impl Contrast {
         }
     }
 
+    /// Means of G, g, g′ and g t/√v of one source over what is known of each row: y + √v t with a standard normal t.
+    fn expect(self, source: usize, scratch: &mut Scratch) {
+        let Scratch { y, variance, slope, spread, weights, of_one, .. } = scratch;
+        let [value, bend, point, part, part_slope, part_bend] = of_one;
+        let (y, variance) = (y.col_as_slice(source), variance.col_as_slice(source));
+        let (slope, spread) = (slope.col_as_slice_mut(source), spread.col_as_slice_mut(source));
+        [&mut value[..], &mut bend[..], slope, spread].into_iter().for_each(|x| x.fill(0.0));
+        for (node, share) in NODES {
+            let at = |(y, v): (&f64, &f64)| y + node * v.max(0.0).sqrt();
+            point.iter_mut().zip(y.iter().zip(variance)).for_each(|(x, yv)| *x = at(yv));
+            self.evaluate(point, part, part_slope);
+            self.bend(point, part, part_slope, part_bend);
+            add(value, share, part);
+            add(slope, share, part_slope);
+            add(spread, share * node, part_slope);
+            add(bend, share, part_bend);
+        }
+        for (((s, v), b), w) in spread.iter_mut().zip(variance).zip(&*bend).zip(&*weights) {
+            let deviation = v.max(0.0).sqrt();
+            *s = w * if deviation < NARROW { *b } else { *s / deviation };
+        }
+    }
+
     /// G of a standard normal variable: its mean, and the standard deviation of G − mean − E\[G′(ν)ν\](ν² − 1)/2,
     /// which is what a row adds to the mean of G when sources are brought to variance 1.
     pub(crate) fn of_normal(self) -> (f64, f64) {
@@ -113,13 +137,13 @@ impl Contrast {
 /// It is all that a step of FastICA \[H99\] or Picard \[ACG18\] needs of the rows.
 #[derive(Debug, Clone)]
 pub struct ContrastSums {
-    contrast: Contrast,
-    directions: Arc<Mat<f64>>, // (k × q)
-    rows: usize,
-    weight: f64,
-    values: Vec<f64>, // Σ w G (k)
-    slopes: Mat<f64>, // Σ w g uᵀ (k × q)
-    bends: Vec<f64>,  // Σ w g′ (k)
+    pub(crate) contrast: Contrast,
+    pub(crate) directions: Arc<Mat<f64>>, // (k × q)
+    pub(crate) rows: usize,
+    pub(crate) weight: f64,
+    pub(crate) values: Vec<f64>, // Σ w G (k)
+    pub(crate) slopes: Mat<f64>, // Σ w g uᵀ (k × q)
+    pub(crate) bends: Vec<f64>,  // Σ w g′ (k)
 }
 
 /// Means over the rows.
@@ -144,7 +168,8 @@ struct Scratch {
     slope: Mat<f64>,
     spread: Mat<f64>,
     weights: Vec<f64>,
-    of_one: [Vec<f64>; 5],
+    alike: bool, // whether all weights are 1
+    of_one: [Vec<f64>; 6],
 }
 
 impl Scratch {
@@ -156,6 +181,7 @@ impl Scratch {
             slope: clean_zeros(rows, k),
             spread: clean_zeros(rows, more),
             weights: vec![1.0; rows],
+            alike: true,
             of_one: std::array::from_fn(|_| vec![0.0; rows]),
         }
     }
@@ -206,6 +232,7 @@ impl ContrastSums {
             let block = view.subrows(first, len);
             if let Some(weights) = weights {
                 scratch.weights.copy_from_slice(&weights[first..first + len]);
+                scratch.alike = false;
             }
             let (u, covariance) = block.split_at_col(q);
             set_product(scratch.y.as_mut(), u, self.directions.transpose());
@@ -223,33 +250,21 @@ impl ContrastSums {
 
     /// G, g and g′ of one source of a block; `slope` and `spread` of the scratch keep w g and w E\[g t\]/√v.
     fn add_source(&mut self, source: usize, scratch: &mut Scratch, uncertain: bool) {
-        let Scratch { y, variance, slope, spread, weights, of_one } = scratch;
-        let [value, bend, point, part, part_bend] = of_one;
-        let (y, slope) = (y.col_as_slice(source), slope.col_as_slice_mut(source));
         if uncertain {
-            let (variance, spread) = (variance.col_as_slice(source), spread.col_as_slice_mut(source));
-            [&mut *value, &mut *bend].into_iter().for_each(|x| x.fill(0.0));
-            (slope.fill(0.0), spread.fill(0.0));
-            let mut part_slope = vec![0.0; y.len()];
-            for (node, share) in NODES {
-                let at = |(y, v): (&f64, &f64)| y + node * v.max(0.0).sqrt();
-                point.iter_mut().zip(y.iter().zip(variance)).for_each(|(x, yv)| *x = at(yv));
-                self.contrast.evaluate(point, part, &mut part_slope);
-                self.contrast.bend(point, part, &part_slope, part_bend);
-                add(value, share, part);
-                add(slope, share, &part_slope);
-                add(spread, share * node, &part_slope);
-                add(bend, share, part_bend);
-            }
-            for (((s, v), b), w) in spread.iter_mut().zip(variance).zip(&*bend).zip(&*weights) {
-                let deviation = v.max(0.0).sqrt();
-                *s = w * if deviation < NARROW { *b } else { *s / deviation };
-            }
-        } else {
-            self.contrast.evaluate(y, value, slope);
-            self.contrast.bend(y, value, slope, bend);
+            self.contrast.expect(source, scratch);
         }
-        self.values[source] += dot(weights, value);
+        let Scratch { y, slope, weights, alike, of_one: [value, bend, ..], .. } = scratch;
+        let (y, slope) = (y.col_as_slice(source), slope.col_as_slice_mut(source));
+        if !uncertain && *alike && self.contrast == Contrast::default() {
+            self.values[source] += tanh_and_sum_of_log_cosh(y, slope, value);
+            self.contrast.bend(y, value, slope, bend);
+        } else {
+            if !uncertain {
+                self.contrast.evaluate(y, value, slope);
+                self.contrast.bend(y, value, slope, bend);
+            }
+            self.values[source] += dot(weights, value);
+        }
         self.bends[source] += dot(weights, bend);
         slope.iter_mut().zip(weights).for_each(|(s, w)| *s *= *w);
     }

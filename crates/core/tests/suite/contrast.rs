@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use covary::evidence::{Accumulator, Contrast, ContrastMeans, ContrastSums, gather};
 use covary::linalg::Mat;
+use covary::persist::Portable;
 use covary::{Control, Error};
 
 use crate::common::{Rng, chunk_of, close, close_all, close_matrix, normal_matrix, table};
@@ -98,6 +99,13 @@ fn sums_are_a_commutative_monoid() {
     let gathered = gather(&table(&x), || none.clone(), &Control::new()).unwrap();
     same(&gathered.means().unwrap(), &all);
     assert!(matches!(merged(&none, &none).means(), Err(Error::NoRows)));
+    // Bytes bring it back, and damaged ones are refused.
+    let names: Vec<String> = (1..=3).map(|k| format!("u{k}")).collect();
+    let bytes = a.to_bytes(&names).unwrap();
+    let back = ContrastSums::from_bytes(&bytes).unwrap();
+    assert_eq!((back.evidence.to_bytes(&names).unwrap(), back.features), (bytes.clone(), names));
+    same(&merged(&back.evidence, &b).means().unwrap(), &merged(&a, &b).means().unwrap());
+    assert!(a.to_bytes(&[]).is_err() && ContrastSums::from_bytes(&bytes[..bytes.len() - 9]).is_err());
     // Other directions, another contrast, another width, cells that are no numbers.
     let other = ContrastSums::empty(Contrast::default(), Arc::new(Mat::identity(3, 3)));
     assert!(none.clone().merge(&other).is_err());

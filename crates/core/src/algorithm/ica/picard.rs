@@ -79,8 +79,9 @@ impl<'a> Picard<'a> {
             let moved = Arc::new(geometry.moved(&self.at.matrix, &geometry.matrix(q, &part))?);
             let means = self.search.measure(&moved, control)?;
             passes += 1;
-            let there = geometry.place(moved, means, self.at.signs.clone())?;
-            Ok(better(&there, &self.at).then_some((length, there)))
+            // A matrix so near to singular that it has no determinant is no better.
+            let there = geometry.place(moved, means, self.at.signs.clone()).ok();
+            Ok(there.filter(|there| better(there, &self.at)).map(|there| (length, there)))
         });
         self.passes += passes;
         found

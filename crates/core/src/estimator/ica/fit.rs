@@ -68,7 +68,7 @@ impl Ica {
         let mut report = fit.report;
         report.seconds = started.elapsed().as_secs_f64();
         if let Some(Details::Ica(details)) = &mut report.details {
-            details.kept = kept.is_some();
+            details.kept = Some(kept.is_some());
         }
         Ok(Fit { report, ..fit })
     }
@@ -214,7 +214,7 @@ impl Ica {
             stability,
             contrast,
             normal_below: CHANCE.0 + CHANCE.1 * (q as f64).sqrt(),
-            kept: false,
+            kept: None,
         };
         let log_likelihood =
             report.log_likelihood.filter(|_| self.noise || q == model.gaussian().n_features());

@@ -120,7 +120,7 @@ enum Begin {
     /// At an unmixing matrix of whitened coordinates (q × q).
     Matrix(Mat<f64>),
     /// At the sources of a model.
-    Model(IndependentComponents),
+    Model(Box<IndependentComponents>),
 }
 
 impl Ica {
@@ -247,7 +247,7 @@ impl Family for Ica {
             Some(model) => model.clone(),
             None => unturned(start.with_loadings()?.factors().gaussian())?,
         };
-        Ok(Arc::new(Self { begin: Some(Begin::Model(model)), ..self.clone() }))
+        Ok(Arc::new(Self { begin: Some(Begin::Model(Box::new(model))), ..self.clone() }))
     }
 
     fn fit_rows(&self, rows: &dyn crate::data::RowSource, control: &Control<'_>) -> Result<Fit<AnyModel>> {

@@ -22,8 +22,10 @@ pub struct IcaReport {
     pub contrast: Vec<f64>,
     /// Up to this size of the contrast, a source cannot be told from a normal one.
     pub normal_below: f64,
-    /// Whether sources were kept in memory between passes.
-    pub kept: bool,
+    /// Whether whitened rows were kept in memory between passes. Not part of a model file: the same model must give
+    /// the same bytes.
+    #[serde(skip)]
+    pub kept: Option<bool>,
 }
 
 impl IcaReport {

@@ -49,19 +49,27 @@ impl Whitening {
         }
     }
 
-    /// The rows of a chunk that have a weight.
+    /// The rows of a chunk that have a weight and a cell: others say nothing.
     fn rows_of(&self, chunk: &Chunk<'_>) -> Result<Chunk<'static>> {
-        let weightless = chunk.weights().is_some_and(|weights| weights.contains(&0.0));
-        if weightless || matches!(self, Self::Given(_)) {
-            let counts = |row: &usize| chunk.weights().is_none_or(|w| w[*row] > 0.0);
-            let some: Vec<usize> = (0..chunk.nrows()).filter(counts).collect();
-            let chunk = chunk.select(&some)?;
-            return if let Self::Given(_) = self { Ok(chunk) } else { self.of_weighted(&chunk) };
+        let counts =
+            |row: &usize| chunk.weights().is_none_or(|w| w[*row] > 0.0) && !self.knows_nothing(chunk, *row);
+        let some: Vec<usize> = (0..chunk.nrows()).filter(counts).collect();
+        match self {
+            Self::Given(_) => chunk.select(&some),
+            _ if some.len() < chunk.nrows() => self.coordinates(&chunk.select(&some)?),
+            _ => self.coordinates(chunk),
         }
-        self.of_weighted(chunk)
     }
 
-    fn of_weighted(&self, chunk: &Chunk<'_>) -> Result<Chunk<'static>> {
+    fn knows_nothing(&self, chunk: &Chunk<'_>, row: usize) -> bool {
+        match (self, chunk.cells()) {
+            (Self::Given(_) | Self::Complete(_), _) => false,
+            (_, Cells::Observed(rows)) => rows.row(row).0.is_empty(),
+            (_, cells) => (0..chunk.ncols()).all(|j| cells.get(row, j).is_nan()),
+        }
+    }
+
+    fn coordinates(&self, chunk: &Chunk<'_>) -> Result<Chunk<'static>> {
         let coordinates = match self {
             Self::Complete(model) => model.latent_mean(chunk)?,
             Self::Incomplete { model, stretch, left } => expected(model, chunk, stretch, left)?,
