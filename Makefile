@@ -51,7 +51,7 @@ compare: $(VENV)-bench/ready ## the Python package and its peers side by side, i
 $(VENV)-bench/ready:
 	$(PYTHON) -m venv $(VENV)-bench
 	$(VENV)-bench/bin/pip install --quiet maturin numpy scikit-learn scipy pandas
-	for peer in ppca-rs ppca-py vbpca-py; do $(VENV)-bench/bin/pip install --quiet $$peer || echo "without $$peer"; done
+	for peer in ppca-rs ppca-py vbpca-py python-picard; do $(VENV)-bench/bin/pip install --quiet $$peer || echo "without $$peer"; done
 	touch $@
 
 large: ## files larger than the memory they may take (writes about 10 GB; SIZE=1 for 1 GB each)

@@ -22,7 +22,7 @@ import workloads
 from quality import bound, log_likelihood
 from rscript import RSCRIPT, Prcomp, factanal, prcomp
 from sklearn.cluster import KMeans
-from sklearn.decomposition import PCA, FactorAnalysis, IncrementalPCA
+from sklearn.decomposition import PCA, FactorAnalysis, FastICA, IncrementalPCA
 from sklearn.mixture import GaussianMixture
 
 import covary
@@ -39,6 +39,10 @@ try:
     import vbpca_py
 except ImportError:
     vbpca_py = None
+try:
+    from picard import picard
+except ImportError:
+    picard = None
 
 SKLEARN = ["full", "covariance_eigh", "arpack", "randomized"]
 #: Eigenvalues are right when their largest relative error is below this.
@@ -345,7 +349,34 @@ def mixture(quick):
     yield Case("mixture, full", f"fit {n} × {p}, K {k}, full covariances", methods, "2× scikit-learn")
 
 
-CASES = {"mixture": mixture, "kmeans": kmeans, "tall": tall, "tall32": tall32, "wide": wide, "large": large, "holes": holes, "bayes": bayes, "factor": factor, "jester": jester}
+def ica(quick):
+    """One start each, to the same end: the mean log cosh of sources of variance 1, the contrast of all of them, beside each time."""
+    n, p = 10_000 if quick else 100_000, 20
+    X = workloads.sources(n, p)[0]
+
+    def judge(S):
+        Y = (S - S.mean(axis=0)) / S.std(axis=0)
+        # How far from normal the sources are, all together, and how far the fixed-point equations are from 0.
+        T = np.tanh(Y)
+        values, G = np.log(np.cosh(Y)).mean(axis=0), T.T @ Y / n
+        sign = np.sign((1 - T**2).mean(axis=0) - np.diag(G))[:, None]
+        return {"contrast": float(np.abs(values - 0.374567207491438).sum()), "gradient": float(np.abs(sign * G - (sign * G).T).max() / 2)}
+
+    tol = 1e-7
+    ours = lambda: covary.ICA(p, noise=False, n_init=1, tol=tol).fit(X).transform(X)
+    methods = [
+        Method("covary ICA (Picard-O)", ours, judge),
+        Method("covary FastICA", lambda: covary.FastICA(p, tol=tol, max_iter=1000).fit_transform(X), judge),
+        Method("scikit-learn FastICA", lambda: FastICA(p, tol=tol, max_iter=1000, random_state=0).fit_transform(X), judge, 3),
+        Method("scikit-learn FastICA, eigh", lambda: FastICA(p, tol=tol, max_iter=1000, random_state=0, whiten_solver="eigh").fit_transform(X), judge, 3),
+    ]
+    if picard:
+        run = lambda: picard(X.T, ortho=True, extended=True, tol=tol, max_iter=1000, random_state=0)[2].T
+        methods.append(Method("python-picard, Picard-O", run, judge, 3))
+    yield Case("ica", f"fit and transform {n} × {p}, {p} sources, tol {tol}", methods, "3× scikit-learn, 5× python-picard")
+
+
+CASES = {"ica": ica, "mixture": mixture, "kmeans": kmeans, "tall": tall, "tall32": tall32, "wide": wide, "large": large, "holes": holes, "bayes": bayes, "factor": factor, "jester": jester}
 
 
 SHOWN = {
@@ -354,6 +385,8 @@ SHOWN = {
     "noise_variance": "σ² {:.6g}",
     "eigenvalue_error": "λ error {:.1e}",
     "rmse": "RMSE {:.4f}",
+    "contrast": "contrast {:.6f}",
+    "gradient": "max|G| {:.1e}",
     "failed": "failed: {}",
 }
 
@@ -404,6 +437,8 @@ def is_right(result, ours):
         return result["log_likelihood"] > ours["log_likelihood"] - AS_GOOD
     if "bound" in result:
         return result["bound"] > ours["bound"] - AS_GOOD
+    if "contrast" in result:
+        return result["contrast"] > ours["contrast"] - AS_GOOD
     if "inertia" in result:
         return result["inertia"] < ours["inertia"] * (1.0 + AS_GOOD)
     return True
@@ -424,7 +459,7 @@ def tell(case):
 
 
 def versions():
-    names = ["covary", "numpy", "scikit-learn", "ppca-rs", "ppca-py", "vbpca-py"]
+    names = ["covary", "numpy", "scikit-learn", "ppca-rs", "ppca-py", "vbpca-py", "python-picard"]
     found = {}
     for name in names:
         try:

@@ -195,6 +195,13 @@ class Model:
         self, rows: Rows, threads: int | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], list[NDArray[np.float64]]]: ...
     @staticmethod
+    def given_ica(
+        mean: NDArray[np.float64],
+        mixing: NDArray[np.float64],
+        noise_variance: NDArray[np.float64],
+        names: list[str] | None = None,
+    ) -> Model: ...
+    @staticmethod
     def given_robust(
         mean: NDArray[np.float64],
         loadings: NDArray[np.float64],

@@ -5,6 +5,7 @@ from covary._bayes import BayesianPCA
 from covary._covary import __version__
 from covary._factor import FactorAnalysis
 from covary._files import load, read
+from covary._ica import ICA, FastICA
 from covary._input import observed
 from covary._kmeans import KMeans
 from covary._mixture import MixturePPCA
@@ -19,7 +20,9 @@ __all__ = [
     "BayesianPCA",
     "ClusterSelection",
     "FactorAnalysis",
+    "FastICA",
     "GroupSelection",
+    "ICA",
     "KMeans",
     "MixturePPCA",
     "PCA",

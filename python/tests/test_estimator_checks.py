@@ -21,6 +21,12 @@ ESTIMATORS = [
     covary.FactorAnalysis(2),
     covary.FactorAnalysis(1, rotation="varimax"),
     covary.FactorAnalysis(2, rotation="quartimax"),
+    covary.ICA(),
+    covary.ICA(2),
+    covary.ICA(1, noise=False, method="fastica"),
+    covary.ICA(2, method="infomax", n_init=2),
+    covary.FastICA(),
+    covary.FastICA(2, algorithm="deflation", whiten="arbitrary-variance"),
     covary.KMeans(),
     covary.KMeans(3, polish=False, init="random"),
 ]

@@ -109,6 +109,7 @@ impl Fit {
             solver: flags.solver,
             method: flags.bayes.method,
             nu: flags.robust.nu,
+            no_noise: flags.bayes.no_noise,
             factor: Some(&flags.factor),
             seed: flags.seed,
         })?;

@@ -59,8 +59,8 @@ pub use algorithm::{Components, Seeding};
 pub use control::{Control, Event};
 pub use error::{Error, ErrorClass, Result};
 pub use estimator::{
-    BayesMethod, BayesianPca, DegreesOfFreedom, FactorAnalysis, FactorSolver, Fit, Groups, KMeans,
-    MixturePpca, Pca, Ppca, RobustPpca, Run, Scale, Solver,
+    BayesMethod, BayesianPca, DegreesOfFreedom, FactorAnalysis, FactorSolver, Fit, Groups, Ica, IcaMethod,
+    KMeans, MixturePpca, Pca, Ppca, RobustPpca, Run, Scale, Solver,
 };
 
 pub use request::{Data, Request};

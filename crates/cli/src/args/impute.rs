@@ -96,6 +96,7 @@ fn holdout(flags: flags::Impute, model: Option<PathBuf>, data: PathBuf, share: f
         solver: flags::Solver::Auto,
         method: None,
         nu: None,
+        no_noise: false,
         factor: None,
         seed: flags.seed,
     })?;

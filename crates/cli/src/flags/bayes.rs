@@ -1,32 +1,43 @@
-//! The flags of Bayesian methods.
+//! The flags of methods of which a kind of model has several.
 
 use clap::{Args, ValueEnum};
 use covary::BayesMethod;
 
-/// What only Bayesian PCA and mixtures have.
+/// What only Bayesian PCA, mixtures and independent components have.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Bayesian PCA and mixtures")]
+#[command(next_help_heading = "Bayesian PCA, mixtures and independent components")]
 pub(crate) struct Bayes {
     /// How components that the data do not support are driven out [default of bpca: vb; of a mixture: nothing
-    /// is driven out, and -k and -q are what it has]
+    /// is driven out, and -k and -q are what it has]. How sources are found [default of ica: picard]
     #[arg(long, value_name = "METHOD", value_enum)]
     pub(crate) method: Option<Method>,
+    /// Of independent components: mix rows from sources exactly, without PPCA's noise
+    #[arg(long)]
+    pub(crate) no_noise: bool,
 }
 
-/// How the precisions of the components are found.
+/// How precisions of components, or sources, are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Method {
     /// Variational Bayes: a distribution of the loadings and the mean, by the highest bound on the evidence
     Vb,
     /// Automatic relevance determination: the most probable loadings
     Ard,
+    /// Uncorrelated sources of largest likelihood
+    Picard,
+    /// Sources of largest likelihood, which may be correlated
+    Infomax,
+    /// Fixed points of the contrast log cosh
+    Fastica,
 }
 
-impl From<Method> for BayesMethod {
-    fn from(method: Method) -> Self {
-        match method {
-            Method::Vb => Self::Variational,
-            Method::Ard => Self::Relevance,
+impl Method {
+    /// The method of Bayesian PCA, if it is one.
+    pub(crate) fn bayesian(self) -> Option<BayesMethod> {
+        match self {
+            Self::Vb => Some(BayesMethod::Variational),
+            Self::Ard => Some(BayesMethod::Relevance),
+            Self::Picard | Self::Infomax | Self::Fastica => None,
         }
     }
 }

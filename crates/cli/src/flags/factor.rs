@@ -22,8 +22,8 @@ pub(crate) struct Factor {
     /// Rotate the loadings as they are
     #[arg(long, requires = "rotate")]
     pub(crate) no_kaiser: bool,
-    /// Number of starts of factor analysis or k-means, of which the best is kept [default: 1, and 5 where factor
-    /// analysis ends at a bound]
+    /// Number of starts of factor analysis, k-means or independent components, of which the best is kept
+    /// [default: 1, of ica 5, and 5 where factor analysis ends at a bound]
     #[arg(long, value_name = "N", value_parser = args::positive)]
     pub(crate) starts: Option<usize>,
     /// Least uniqueness, the share of a feature's variance that is its own [default: 0.005]

@@ -33,6 +33,10 @@ use crate::args;
 /// A mixture (--model mixture) puts rows into groups, each with a mean, latent variables and noise of its own:
 /// -k is the number of groups, -q that of the latent variables in each. covary assign names the group of a row.
 ///
+/// Independent components (--model ica) turn the components of PPCA to sources that are independent, not only
+/// uncorrelated: loadings are the mixing matrix, and covary transform gives the sources of each row. Several
+/// starts say how stable each source is; sources that look normal cannot be told apart and are named.
+///
 /// k-means (--model kmeans) needs the number of clusters: -k 3, or the best of a range, -k 2-8, or -k auto, by
 /// the gap statistic. covary assign then tells the cluster of each row.
 #[derive(Debug, Args)]
@@ -48,6 +52,7 @@ Examples:
   covary fit ratings.csv --triples user,film,stars --model bpca -q 10 -o films.covary
   covary fit sensors.csv --model robust -q 2 -o sensors.covary
   covary fit iris.csv --model kmeans -k 3 -o flowers.covary
+  covary fit ecg.csv --model ica -q 8 -o ecg.covary
   covary fit correlations.csv --matrix --rows 145 --model fa -q 4 --rotate varimax
   covary fit iris.csv --model mixture -k 2-5 -q 1 -o iris.covary
   covary fit iris.csv --model mixture -k auto --method vb -o iris.covary
@@ -79,6 +84,12 @@ asked and found clusters, starts, useful swaps, sample (rows on which the start 
 all), sizes, shares, within (sum of squares of each cluster), centres and, where K was chosen, the
 table; otherwise it is null.
 
+Independent components have under sources their method, starts, objective (log-likelihood of whitened
+sources per row; negentropy of fastica), variances (what each source adds to the variance of the
+features), stability (mean absolute correlation with the matching source of other starts; null with one
+start), contrast (how far from normal in standard errors: below 0 heavy tails), normal_below, looks_normal,
+correlation of the sources and kept (whether whitened rows were held in memory); otherwise it is null.
+
 Keys of --json: data, model_file, model, rows, weight, features, components,
 components_because, solver, solver_reason, noise_variance, noise_variance_unbiased (null
 unless ppca of complete rows), noise_interval (of 95 % around the unbiased one; null unless
@@ -86,7 +97,7 @@ ppca of complete rows), log_likelihood (null when infinite or a fit was interrup
 it was known), scaled (unit or pareto or range; null: features were not scaled), total_variance,
 eigenvalues, explained_variance_ratio (both of the scaled features if they were), holes,
 redundant (features left out when q was chosen; null: none), factors,
-bayes, mixture, robust, clusters, converged, stop, iterations, passes, carried, left_out, seconds.")]
+bayes, mixture, robust, clusters, sources, converged, stop, iterations, passes, carried, left_out, seconds.")]
 pub(crate) struct Fit {
     #[arg(value_name = "DATA", help = DATA_HELP, long_help = concat!(
         "Table of numbers, format by ending: .csv .tsv (also .gz, .zst), .parquet, .arrow, .feather, .npy, \
@@ -148,16 +159,18 @@ pub(crate) struct Fit {
     /// Print the summary as JSON on standard output
     #[arg(long, help_heading = "Running")]
     pub(crate) json: bool,
-    /// Seed of random starts: of the krylov solver, of k-means, and of factor analysis after its first
+    /// Seed of random starts: of the krylov solver, of k-means, of ica, and of factor analysis after its first
     #[arg(long, value_name = "S", default_value_t = 0, help_heading = "Running")]
     pub(crate) seed: u64,
     /// When an iteration stops. em: log-likelihood per row that is left to gain [default: 1e-8]. krylov:
     /// residual relative to the largest variance [default: 1e-12]. Factor analysis: length of the gradient
     /// [default: 1e-8]. k-means: squared steps of the centres relative to the mean variance of a feature
-    /// [default: until no row changes its cluster]
+    /// [default: until no row changes its cluster]. ica: largest entry of the gradient, with fastica the angle
+    /// by which a step turns a source [default: 1e-7]
     #[arg(long, value_name = "X", value_parser = args::tolerance, help_heading = "Running")]
     pub(crate) tol: Option<f64>,
-    /// Most iterations of k-means and of the em, krylov and newton solvers [default: 1000]
+    /// Most iterations of k-means and of the em, krylov and newton solvers [default: 1000], and of ica
+    /// [default: 500]
     #[arg(long, value_name = "N", value_parser = args::positive, help_heading = "Running")]
     pub(crate) max_iter: Option<usize>,
 }

@@ -9,6 +9,10 @@ use super::{DEFAULT_SHARE, Wanted, share_because};
 use crate::exit::{Failure, Result};
 use crate::flags;
 
+/// The refusal of a method that finds sources.
+pub(super) const METHODS_OF_SOURCES: &str = "--method picard, infomax and fastica are for independent component \
+    analysis; add --model ica, or take vb or ard";
+
 pub(super) fn ppca(wanted: &Wanted<'_>) -> Result<(Arc<dyn Family>, String)> {
     let (components, because) = components(wanted);
     let family: Ppca = spectral(wanted, components)?;
@@ -28,7 +32,11 @@ pub(super) fn bpca(wanted: &Wanted<'_>) -> Result<(Arc<dyn Family>, String)> {
         _ => components(wanted),
     };
     let family = BayesianPca::of(spectral(wanted, components)?);
-    let family = wanted.method.map_or(family.clone(), |method| family.method(method.into()));
+    let family = match wanted.method.map(flags::Method::bayesian) {
+        None => family,
+        Some(Some(method)) => family.method(method),
+        Some(None) => return Err(Failure::usage(METHODS_OF_SOURCES)),
+    };
     Ok((Arc::new(family), because))
 }
 

@@ -4,6 +4,7 @@
 mod axes;
 mod clusters;
 mod factors;
+mod independent;
 mod mixtures;
 mod robust;
 
@@ -21,7 +22,7 @@ use crate::flags;
 const DEFAULT_SHARE: f64 = 0.9;
 
 /// The kinds that have components or factors, of which -q says how many.
-const WITH_COMPONENTS: &[&str] = &["ppca", "pca", "fa", "bpca", "robust", "mixture"];
+const WITH_COMPONENTS: &[&str] = &["ppca", "pca", "fa", "bpca", "robust", "mixture", "ica"];
 
 /// What flags say about a family.
 pub(crate) struct Wanted<'a> {
@@ -33,6 +34,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) solver: flags::Solver,
     pub(crate) method: Option<flags::Method>,
     pub(crate) nu: Option<DegreesOfFreedom>,
+    pub(crate) no_noise: bool,
     pub(crate) factor: Option<&'a flags::Factor>,
     pub(crate) seed: u64,
 }
@@ -49,6 +51,7 @@ static BUILDERS: &[(&str, Builder)] = &[
     ("mixture", mixtures::mixture),
     ("robust", robust::robust),
     ("kmeans", clusters::kmeans),
+    ("ica", independent::ica),
 ];
 
 /// The family that is wanted, and why it has so many components, in words.
@@ -73,7 +76,7 @@ fn only_of_some_kinds(wanted: &Wanted<'_>) -> Result<()> {
             &["fa"][..],
             ", or turn the components afterwards with covary rotate",
         ),
-        ("--starts", factor(|f| f.starts.is_some()), &["fa", "kmeans"], ", or leave it out"),
+        ("--starts", factor(|f| f.starts.is_some()), &["fa", "kmeans", "ica"], ", or leave it out"),
         ("--lower", factor(|f| f.lower.is_some()), &["fa"], ", or leave it out"),
         ("-k", groups(|g| g.groups.is_some()), &["kmeans", "mixture"], ", or leave it out"),
         ("--noise", groups(|g| g.noise.is_some()), &["mixture"], ", or leave it out"),
@@ -82,12 +85,13 @@ fn only_of_some_kinds(wanted: &Wanted<'_>) -> Result<()> {
         ("--init", groups(|g| g.init.is_some()), &["kmeans"], ", or leave it out"),
         ("--no-polish", groups(|g| g.no_polish), &["kmeans"], ", or leave it out"),
         ("-q", wanted.components.is_some(), WITH_COMPONENTS, ", or give the number of groups with -k"),
-        ("--method", wanted.method.is_some(), &["bpca", "mixture"], ", or leave it out"),
+        ("--method", wanted.method.is_some(), &["bpca", "mixture", "ica"], ", or leave it out"),
         ("--nu", wanted.nu.is_some(), &["robust"], ", or leave it out"),
+        ("--no-noise", wanted.no_noise, &["ica"], ", or leave it out"),
         (
             "--start",
             wanted.start.is_some(),
-            &["ppca", "pca", "bpca", "mixture", "robust", "kmeans"],
+            &["ppca", "pca", "bpca", "mixture", "robust", "kmeans", "ica"],
             "; factor analysis starts from the data, with --starts N from N places",
         ),
     ];

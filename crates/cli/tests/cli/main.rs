@@ -14,6 +14,7 @@ mod factor_reference;
 mod formats;
 mod help;
 mod holes;
+mod ica;
 mod impute;
 mod interrupt;
 mod kinds;

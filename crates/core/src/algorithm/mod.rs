@@ -7,6 +7,7 @@ pub(crate) mod eigen;
 pub(crate) mod em;
 pub(crate) mod em_factor;
 mod factor_profile;
+pub(crate) mod ica;
 pub(crate) mod krylov;
 pub(crate) mod krylov_factor;
 pub(crate) mod lloyd;

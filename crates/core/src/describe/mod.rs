@@ -28,6 +28,7 @@ mod moments;
 mod number;
 mod ppca;
 mod robust;
+mod sources;
 mod words;
 
 use serde::Serialize;
@@ -129,6 +130,7 @@ static FAMILIES: &[Family] = &[
     Family { kind: "mixture", choices: NO_CHOICES, part: mixture::part },
     Family { kind: "robust", choices: NO_CHOICES, part: robust::part },
     Family { kind: "kmeans", choices: NO_CHOICES, part: clusters::part },
+    Family { kind: "ica", choices: NO_CHOICES, part: sources::part },
 ];
 
 const NO_CHOICES: Choices = Choices { cut: false, errors: false, level: false };
@@ -165,6 +167,7 @@ struct PartFacts {
     mixture: Option<mixture::MixtureFacts>,
     robust: Option<robust::RobustFacts>,
     clusters: Option<clusters::ClusterFacts>,
+    sources: Option<sources::SourceFacts>,
     #[serde(flatten)]
     precision: Option<ppca::Precision>,
 }

@@ -5,6 +5,7 @@ mod factor;
 mod family;
 mod groups;
 mod growth;
+mod ica;
 mod incomplete;
 mod infinite;
 mod kmeans;
@@ -26,6 +27,7 @@ pub use factor::{FactorAnalysis, FactorSolver, most_factors, standard_errors, st
 pub use family::{Chooser, Family};
 pub use groups::Groups;
 pub(crate) use growth::{Grown, Growth, IncompleteSummary};
+pub use ica::{Ica, IcaMethod, IcaReport};
 pub use kmeans::{ClusterReport, KMeans, KTable, KTableRow};
 pub(crate) use mixture::{GrownMixture, rows_to_choose, sample};
 pub use mixture::{MixturePpca, MixtureReport, NumberOfGroups, VariationalReport};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{BayesReport, ClusterReport, MixtureReport, Plan, RobustReport, Scaled, Solver};
+use super::{BayesReport, ClusterReport, IcaReport, MixtureReport, Plan, RobustReport, Scaled, Solver};
 use crate::algorithm::{Journey, RedundantFeatures, Stop};
 use crate::assess::Assessment;
 use crate::data::{counted_rows, counted_weight};
@@ -105,6 +105,8 @@ pub enum Details {
     Robust(RobustReport),
     /// Of k-means.
     Clusters(ClusterReport),
+    /// Of independent components.
+    Ica(IcaReport),
 }
 
 /// What a fit of factors adds to a report.
@@ -308,6 +310,14 @@ impl Report {
     pub fn clusters(&self) -> Option<&ClusterReport> {
         match &self.details {
             Some(Details::Clusters(report)) => Some(report),
+            _ => None,
+        }
+    }
+
+    /// What independent components add; `None` for other models.
+    pub fn ica(&self) -> Option<&IcaReport> {
+        match &self.details {
+            Some(Details::Ica(report)) => Some(report),
             _ => None,
         }
     }

@@ -3,6 +3,7 @@
 mod census;
 mod center;
 mod clusters;
+mod contrast;
 mod coreset;
 mod filled;
 mod gather;
@@ -20,6 +21,7 @@ pub use census::Census;
 pub(crate) use center::center_of;
 pub use clusters::Clusters;
 pub(crate) use clusters::Farthest;
+pub use contrast::{Contrast, ContrastMeans, ContrastSums};
 pub(crate) use coreset::{Coreset, Design as CoresetDesign};
 pub(crate) use filled::FilledSketch;
 pub use gather::{gather, gather_stream};

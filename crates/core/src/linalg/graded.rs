@@ -260,7 +260,8 @@ fn turn(a: &mut [f64], b: &mut [f64], cosine: f64, sine: f64) {
     }
 }
 
-fn dot(a: &[f64], b: &[f64]) -> f64 {
+/// Σ ab, eight sums side by side.
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     pulp::Arch::new().dispatch(|| lanes_dot(a, b))
 }
 

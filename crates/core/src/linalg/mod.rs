@@ -6,6 +6,7 @@
 mod basis;
 mod cholesky;
 mod eigen;
+mod elementary;
 mod graded;
 mod krylov;
 mod lanes;
@@ -25,12 +26,13 @@ pub(crate) use basis::{
 pub(crate) use cholesky::Cholesky;
 pub use eigen::Eigen;
 pub(crate) use eigen::{symmetric_eigen, symmetric_eigenvalues};
+pub(crate) use elementary::{exp, tanh_and_log_cosh, tanh_and_sum_of_log_cosh};
 pub(crate) use faer::ColRef;
 pub(crate) use faer::traits::RealField;
 pub use faer::{Mat, MatMut, MatRef};
 pub(crate) use graded::{
-    Determined, covariance_eigen, determined_by_earlier, graded_columns, graded_eigen, graded_eigen_of_rests,
-    graded_right_singular, padded,
+    Determined, covariance_eigen, determined_by_earlier, dot, graded_columns, graded_eigen,
+    graded_eigen_of_rests, graded_right_singular, padded,
 };
 pub(crate) use krylov::{BlockKrylov, leading_eigen};
 pub(crate) use lanes::{Lanes, packed, packed_len, pair_products};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use covary::data::Rows;
 use covary::linalg::Mat;
 use covary::model::{
-    AnyModel, Array, Arrays, Capability, Clustering, Factors, KINDS, Kind, LinearGaussian, LinearStudent,
-    Mixture, Model, Noise, Predictive, PrincipalComponents, Uncertainty,
+    AnyModel, Array, Arrays, Capability, Clustering, Factors, IndependentComponents, KINDS, Kind,
+    LinearGaussian, LinearStudent, Mixture, Model, Noise, Predictive, PrincipalComponents, Uncertainty,
 };
 use covary::persist::SavedModel;
 use covary::{Error, Result};
@@ -23,11 +23,12 @@ fn models() -> Vec<AnyModel> {
     vec![
         Arc::new(random_model(3, 1, false, &mut rng)),
         Arc::new(PrincipalComponents::new(vec![1.0, 2.0, 3.0], u, vec![2.0], 0.5).unwrap()),
-        Arc::new(Factors::new(random_model(3, 2, true, &mut rng)).with_turn(turn).unwrap()),
+        Arc::new(Factors::new(random_model(3, 2, true, &mut rng)).with_turn(turn.clone()).unwrap()),
         Arc::new(Predictive::new(vec![0.1; 3], column, 0.5, vec![0.6], Some(known)).unwrap()),
         Arc::new(mixture(&mut rng)),
         Arc::new(LinearStudent::new(random_model(3, 1, false, &mut rng), 4.5).unwrap()),
         Arc::new(Clustering::new(normal_matrix(2, 3, &mut rng), vec![0.75, 0.25], vec![2.0, 1.0]).unwrap()),
+        Arc::new(IndependentComponents::new(random_model(3, 2, false, &mut rng), turn).unwrap()),
     ]
 }
 
@@ -104,18 +105,18 @@ fn what_a_model_cannot_do_is_one_sentence_that_names_who_can() {
     };
     assert_eq!(
         told(model.encoder().map(|_| ()).unwrap_err()),
-        "a mute model does not have latent coordinates; ppca, pca, fa, bpca, mixture, robust and kmeans have"
+        "a mute model does not have latent coordinates; ppca, pca, fa, bpca, mixture, robust, kmeans and ica have"
     );
     assert_eq!(
         told(model.latent_posterior().map(|_| ()).unwrap_err()),
         "a mute model does not have a posterior distribution of its latent coordinates; ppca, fa, bpca, \
-         mixture and robust have"
+         mixture, robust and ica have"
     );
     for error in [model.decoder().map(|_| ()).unwrap_err(), model.with_loadings().map(|_| ()).unwrap_err()] {
-        assert!(told(error).contains("ppca, pca, fa, bpca and robust have"));
+        assert!(told(error).contains("ppca, pca, fa, bpca, robust and ica have"));
     }
     for error in [model.density().map(|_| ()).unwrap_err(), model.imputer().map(|_| ()).unwrap_err()] {
-        assert!(told(error).contains("ppca, pca, fa, bpca, mixture and robust have"));
+        assert!(told(error).contains("ppca, pca, fa, bpca, mixture, robust and ica have"));
     }
     assert_eq!(
         told(model.memberships().map(|_| ()).unwrap_err()),

@@ -1,6 +1,7 @@
 //! Evidence as bytes: parts of the data can be summarised in one place and merged in another.
 
 mod clusters;
+mod contrast;
 mod latent;
 mod mixture;
 mod moments;

@@ -1,0 +1,461 @@
+"""Independent component analysis, and FastICA under scikit-learn's names."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metaestimators import available_if
+
+from covary import _covary
+from covary._base import LinearGaussianEstimator, table
+from covary._input import is_single, numbers, rows_of, seed_of, whole
+from covary._warn import warn
+
+_TINY = np.finfo(np.float64).tiny
+
+
+def _has_density(estimator):
+    """Without noise rows have no density, and nothing scores them."""
+    return getattr(estimator, "noise", False)
+
+
+class _Sources(LinearGaussianEstimator):
+    """What both classes share: the numbers of the sources."""
+
+    score_samples = available_if(_has_density)(LinearGaussianEstimator.score_samples)
+    score = available_if(_has_density)(LinearGaussianEstimator.score)
+
+    mixing_ = table("mixing", "ndarray of shape (p, q): A, what each source does to each feature.")
+    components_ = table("unmixing", "ndarray of shape (q, p): B, with which sources of a complete row are B(x − μ).")
+    correlation_ = table("correlation", "ndarray of shape (q, q): correlation of the sources.")
+    explained_variance_ = table("variances", "ndarray of shape (q,): what each source adds to the variance.")
+    explained_variance_ratio_ = table("shares", "ndarray of shape (q,): its share of the total variance.")
+
+    @property
+    def stability_(self):
+        """ndarray of shape (q,) or None: how well each source was found again from other starts."""
+        found = self._details().get("stability")
+        return None if found is None else np.array(found)
+
+    @property
+    def gaussian_(self):
+        """ndarray of shape (q,), bool: sources that cannot be told from a normal variable."""
+        details = self._details()
+        contrast = details.get("contrast", np.full(self.n_components_, np.inf))
+        return np.abs(contrast) <= details.get("normal_below", 0.0)
+
+    def _details(self):
+        return self._report().get("ica") or {}
+
+    @property
+    def partial_fit(self):
+        raise AttributeError(f"{type(self).__name__} has no partial_fit: passes over all rows find the sources")
+
+    @property
+    def merge(self):
+        raise AttributeError(f"{type(self).__name__} has no merge: passes over all rows find the sources")
+
+
+class ICA(_Sources):
+    """Independent component analysis: sources that are independent, not only uncorrelated.
+
+    x = A s + μ + ε. Probabilistic PCA finds μ, the noise and the plane of the sources; the turn of its latent space
+    that makes the coordinates of the rows as independent as they can be gives the mixing matrix A. So noise,
+    weights, missing values and every question of :class:`PPCA` remain: its density, imputation with deviations,
+    outliers and draws do not depend on the turn. Sources have variance 1, stand in descending order of what they
+    add to the variance, and have their largest loading positive.
+
+    Parameters
+    ----------
+    n_components : int, float in (0, 1), "auto", "mle" or None
+        Number of sources; or the share of the variance that they should explain; or what `covary.select`
+        recommends; or as many as Minka's evidence speaks for; or all that the data allow.
+    method : {"picard", "infomax", "fastica"}
+        "picard" maximises the likelihood of uncorrelated sources (Picard-O [ACG18]_); "infomax" that of sources
+        that may be correlated over the rows; "fastica" is the fixed-point iteration with log cosh, which ends at
+        the same sources as "picard".
+    extended : bool
+        Whether sources may have light tails too, not only heavy ones; of "picard" and "infomax".
+    noise : bool
+        Whether the model has PPCA's noise. Without, rows of the plane are mixed from their sources exactly, and
+        `components_` is the pseudo-inverse of `mixing_`; there is no density unless there are as many sources as
+        features, and so no `score`.
+    n_init : int
+        Random starts, of which the best likelihood wins.
+    scale : {"none", "unit", "pareto", "range"}
+        What each feature is divided by before the fit: nothing, its standard deviation, the square root of
+        that, or its range. Every answer is in the units of the data.
+    tol : float
+        Where the search ends: the largest entry of the gradient; of "fastica" the angle, in radians, by which a
+        step turns a source.
+    max_iter : int
+        Limit on the steps; reaching it gives a ``ConvergenceWarning``.
+    random_state : int, RandomState or None
+        Seed of the starts.
+    n_threads : int or None
+        All cores by default; counted from all cores downwards when negative (-1: all, -2: all but one).
+        Results do not depend on it, to the last bit.
+    verbose : bool
+        Show progress.
+
+    Attributes
+    ----------
+    mixing_ : ndarray of shape (p, q)
+        A.
+    components_ : ndarray of shape (q, p)
+        The unmixing matrix: sources of a complete row are ``components_ @ (x - mean_)``.
+    mean_ : ndarray of shape (p,)
+    noise_variance_ : float
+        σ²; 0 without noise.
+    stability_ : ndarray of shape (q,) or None
+        How well each source was found again from the other starts: the mean of its absolute correlation with the
+        source that matches it. None with one start.
+    gaussian_ : ndarray of shape (q,), bool
+        Sources that cannot be told from a normal variable. Two of them are not determined: any turn of them fits
+        as well.
+    correlation_ : ndarray of shape (q, q)
+        Of the sources: the identity but for "infomax".
+    explained_variance_, explained_variance_ratio_ : ndarray of shape (q,)
+        What each source adds to the variance of the features, the squared length of its column of `mixing_`, and
+        its share of the total.
+    log_likelihood_ : float
+        Of the rows under the normal density, which does not know the turn: PPCA's. NaN without noise.
+    n_components_ : int
+    n_iter_ : int
+    converged_ : bool
+    report_ : dict
+        How the fit went; ``report_["ica"]`` has `objective` (mean log-likelihood of whitened sources), `starts` and
+        `contrast` (how far from normal each source is, in standard errors).
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (p,)
+
+    Notes
+    -----
+    With missing values, what is maximised is the mean of the contrast over the distribution that PPCA gives the
+    missing cells. `transform` gives posterior means, which noise draws towards 0.
+
+    References
+    ----------
+    .. [ACG18] P. Ablin, J.-F. Cardoso & A. Gramfort (2018). Faster ICA under orthogonal constraint. ICASSP.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from covary import ICA
+    >>> rng = np.random.default_rng(0)
+    >>> S = np.column_stack([rng.laplace(size=5000), rng.uniform(-1, 1, size=5000)])
+    >>> X = S @ np.array([[2.0, 1.0, 0.0], [0.0, 1.0, 1.0]]) + 0.05 * rng.normal(size=(5000, 3))
+    >>> ica = ICA(2).fit(X)
+    >>> np.abs(np.corrcoef(ica.transform(X).T, S.T)[:2, 2:]).round(1)
+    array([[1., 0.],
+           [0., 1.]])
+    >>> (ica.mixing_[:, 0] / ica.mixing_[0, 0]).round(1) + 0.0
+    array([1. , 0.5, 0. ])
+    """
+
+    def __init__(
+        self,
+        n_components=None,
+        *,
+        method="picard",
+        extended=True,
+        noise=True,
+        n_init=5,
+        scale="none",
+        tol=1e-7,
+        max_iter=500,
+        random_state=0,
+        n_threads=None,
+        verbose=False,
+    ):
+        self.n_components = n_components
+        self.method = method
+        self.extended = extended
+        self.noise = noise
+        self.n_init = n_init
+        self.scale = scale
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    _kind = "ica"
+
+    def _checked_components(self):
+        q = self.n_components
+        return q if isinstance(q, str) and q == "auto" else super()._checked_components()
+
+    def _family_options(self):
+        options = {"method": self.method, "noise": bool(self.noise), "starts": whole("n_init", self.n_init)}
+        return options if self.method == "fastica" else {**options, "extended": bool(self.extended)}
+
+    @classmethod
+    def _of(cls, model, **parameters):
+        estimator = super()._of(model, **parameters)
+        details = estimator._details()
+        estimator.method = details.get("method", estimator.method)
+        estimator.n_init = details.get("starts", estimator.n_init)
+        estimator.noise = estimator.noise_variance_ > 0 or estimator.n_components_ == estimator.n_features_in_
+        return estimator
+
+    @classmethod
+    def from_parameters(cls, *, mean, mixing, noise_variance):
+        """A fitted model from given numbers.
+
+        Parameters
+        ----------
+        mean : array-like of shape (p,)
+        mixing : array-like of shape (p, q)
+        noise_variance : float or array-like of shape (p,)
+            The same for every feature, or one for each.
+
+        Returns
+        -------
+        ICA
+
+        Examples
+        --------
+        >>> from covary import ICA
+        >>> model = ICA.from_parameters(mean=[0, 0], mixing=[[1, 1], [0, 2]], noise_variance=0)
+        >>> model.transform([[3.0, 2.0]])
+        array([[2., 1.]])
+        """
+        mean, mixing = (numbers(given) for given in (mean, mixing))
+        noise = np.atleast_1d(numbers(noise_variance))
+        return cls._of(_covary.Model.given_ica(mean, mixing, noise))
+
+
+class FastICA(_Sources):
+    """FastICA: a drop-in replacement for scikit-learn's `FastICA`.
+
+    Constructor, attributes and meanings are scikit-learn's. What is added: rows with missing values, weights, sparse
+    matrices, files larger than memory (:func:`covary.read`), results that do not depend on the number of threads,
+    and sources in one order and sign: in descending order of what they add to the variance, the largest entry of
+    each column of `mixing_` positive. `ICA` has noise, several starts and a faster method besides.
+
+    Parameters
+    ----------
+    n_components : int or None
+        Number of sources, all that the data allow by default.
+    algorithm : {"parallel", "deflation"}
+        All sources at once, or one after the other.
+    whiten : {"unit-variance", "arbitrary-variance", False}
+        Sources of variance 1, or of variance 1/n; False takes X as whitened already, with as many sources as
+        features.
+    fun : {"logcosh", "exp", "cube"}
+        What measures how far from normal a source is. Functions of your own are not taken.
+    fun_args : dict or None
+        ``{"alpha": a}`` of log cosh, between 1 and 2; 1 by default.
+    max_iter : int
+        Limit on the steps; reaching it gives a ``ConvergenceWarning``.
+    tol : float
+        Where the iteration ends: 1 minus the cosine of the angle by which a step turns a source.
+    w_init : array-like of shape (n_components, n_components) or None
+        Where it begins, made orthogonal; at random by default. Whitened coordinates are principal components in
+        order, the entry of largest magnitude of each positive.
+    whiten_solver : {"svd", "eigh"}
+        Ignored: the closed form chooses by itself and is as accurate.
+    random_state : int, RandomState or None
+        Seed of the start; None is 0.
+    n_threads : int or None
+        All cores by default; counted from all cores downwards when negative (-1: all, -2: all but one).
+        Results do not depend on it, to the last bit.
+    verbose : bool
+        Show progress.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (q, p)
+        The unmixing matrix.
+    mixing_ : ndarray of shape (p, q)
+        Its pseudo-inverse.
+    mean_ : ndarray of shape (p,)
+        Where `whiten` is not False.
+    whitening_ : ndarray of shape (q, p)
+        The matrix that makes principal components of variance 1/n; where `whiten` is not False.
+    n_iter_ : int
+        With "deflation" that of the source that took most.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (p,)
+    report_ : dict
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from covary import FastICA
+    >>> X, _ = load_digits(return_X_y=True)
+    >>> transformer = FastICA(n_components=7, random_state=0, whiten="unit-variance")
+    >>> transformer.fit_transform(X).shape
+    (1797, 7)
+    """
+
+    _mixing = table("mixing", "")
+    _unmixing = table("unmixing", "")
+    _whitening = table("whitening", "")
+
+    def __init__(
+        self,
+        n_components=None,
+        *,
+        algorithm="parallel",
+        whiten="unit-variance",
+        fun="logcosh",
+        fun_args=None,
+        max_iter=200,
+        tol=1e-4,
+        w_init=None,
+        whiten_solver="svd",
+        random_state=None,
+        n_threads=None,
+        verbose=False,
+    ):
+        self.n_components = n_components
+        self.algorithm = algorithm
+        self.whiten = whiten
+        self.fun = fun
+        self.fun_args = fun_args
+        self.max_iter = max_iter
+        self.tol = tol
+        self.w_init = w_init
+        self.whiten_solver = whiten_solver
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    def _request(self, seen):
+        q = self._number_of_sources(seen)
+        return _covary.Request(
+            "ica",
+            "all" if q is None else q,
+            # 1 − cos θ ≤ tol is a chord of at most √(2 tol), which the core measures.
+            tolerance=max(np.sqrt(2.0 * self._checked_tol()), _TINY),
+            max_iterations=whole("max_iter", self.max_iter),
+            seed=0 if self.random_state is None else seed_of(self.random_state),
+            threads=self.n_threads,
+            method="fastica",
+            deflation=self._one_of("algorithm", ("parallel", "deflation")) == "deflation",
+            contrast=self._one_of("fun", ("logcosh", "exp", "cube")),
+            alpha=self._alpha(),
+            noise=False,
+            starts=1,
+            begin=self._start(q, seen),
+            whitened=not self._whiten(),
+        )
+
+    def _one_of(self, name, allowed):
+        value = getattr(self, name)
+        if not isinstance(value, str) or value not in allowed:
+            raise ValueError(f"{name}={value!r} must be one of {', '.join(map(repr, allowed))}")
+        return value
+
+    def _whiten(self):
+        if self.whiten is False:
+            return False
+        return self._one_of("whiten", ("unit-variance", "arbitrary-variance"))
+
+    def _checked_tol(self):
+        if isinstance(self.tol, bool) or not isinstance(self.tol, Real) or not 0 <= self.tol < np.inf:
+            raise ValueError(f"tol={self.tol!r} must be a number of at least 0")
+        return float(self.tol)
+
+    def _alpha(self):
+        alpha = (self.fun_args or {}).get("alpha", 1.0)
+        if not 1 <= alpha <= 2:
+            raise ValueError("alpha must be in [1,2]")
+        return float(alpha)
+
+    def _number_of_sources(self, seen):
+        """n_components within the limits of the rows, as scikit-learn has them."""
+        q = self.n_components
+        if q is not None and (isinstance(q, bool) or not isinstance(q, Integral) or q < 1):
+            raise ValueError(f"n_components={q!r} must be a whole number of at least 1, or None")
+        if q is not None and not self._whiten():
+            warn("Ignoring n_components with whiten=False.")
+            return None
+        if q is None or seen is None or seen.n_rows is None:
+            return q
+        most = min(seen.n_rows, seen.n_features)
+        if q > most:
+            warn(f"n_components is too large: it will be set to {most}")
+            return None
+        return int(q)
+
+    def _start(self, q, seen):
+        if self.w_init is None:
+            return None
+        start = numbers(self.w_init)
+        sources = q if q is not None else min(seen.n_rows or seen.n_features, seen.n_features)
+        if start.shape != (sources, sources):
+            raise ValueError(f"w_init has invalid shape -- should be {(sources, sources)}")
+        return np.ascontiguousarray(start)
+
+    def _warn_unless_converged(self):
+        if not self.converged_:
+            warn(
+                "FastICA did not converge. Consider increasing tolerance or the maximum number of iterations.",
+                ConvergenceWarning,
+            )
+
+    def _unit(self):
+        """By what sources of variance 1 are divided."""
+        return np.sqrt(self._report()["weight"]) if self._whiten() == "arbitrary-variance" else 1.0
+
+    @property
+    def components_(self):
+        """ndarray of shape (q, p): the unmixing matrix."""
+        return self._unmixing / self._unit()
+
+    @property
+    def mixing_(self):
+        """ndarray of shape (p, q): the mixing matrix."""
+        return self._mixing * self._unit()
+
+    @property
+    def mean_(self):
+        """ndarray of shape (p,): mean of the features."""
+        self._only_whitened("mean_")
+        return LinearGaussianEstimator.mean_.fget(self)
+
+    @property
+    def whitening_(self):
+        """ndarray of shape (q, p): the matrix that makes principal components of variance 1/n."""
+        self._only_whitened("whitening_")
+        return self._whitening / np.sqrt(self._report()["weight"])
+
+    def _only_whitened(self, name):
+        self._fitted()
+        if not self._whiten():
+            raise AttributeError(f"{name} is there when whiten is not False")
+
+    def transform(self, X, copy=True):
+        """Sources of each row.
+
+        Parameters
+        ----------
+        X : as for `fit`
+        copy : ignored
+
+        Returns
+        -------
+        ndarray of shape (n, q)
+        """
+        model, rows = self._fitted(), rows_of(self, X)
+        sources = model.transform(rows, False, is_single(X, rows), self.n_threads)
+        unit = self._unit()
+        return sources if unit == 1.0 else sources / sources.dtype.type(unit)
+
+    def inverse_transform(self, X, copy=True):
+        """Rows mixed from their sources.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, q)
+        copy : ignored
+
+        Returns
+        -------
+        ndarray of shape (n, p)
+        """
+        unit = self._unit()
+        return super().inverse_transform(X if unit == 1.0 else np.asarray(X) * unit)
