@@ -6,6 +6,7 @@
 mod basis;
 mod cholesky;
 mod eigen;
+mod elementary;
 mod graded;
 mod krylov;
 mod lanes;
@@ -25,6 +26,8 @@ pub(crate) use basis::{
 pub(crate) use cholesky::Cholesky;
 pub use eigen::Eigen;
 pub(crate) use eigen::{symmetric_eigen, symmetric_eigenvalues};
+#[allow(unused_imports, reason = "for kernels and contrasts of sources")]
+pub(crate) use elementary::{exp, tanh, tanh_and_log_cosh};
 pub(crate) use faer::ColRef;
 pub(crate) use faer::traits::RealField;
 pub use faer::{Mat, MatMut, MatRef};
