@@ -97,6 +97,7 @@ fn holdout(flags: flags::Impute, model: Option<PathBuf>, data: PathBuf, share: f
         method: None,
         nu: None,
         factor: None,
+        kernel: None,
         seed: flags.seed,
     })?;
     let run = Run { seed: flags.seed, ..Run::default() };

@@ -22,6 +22,7 @@ mod clusters;
 mod common;
 mod components;
 mod factors;
+mod kernel;
 mod loadings;
 mod mixture;
 mod moments;
@@ -129,6 +130,7 @@ static FAMILIES: &[Family] = &[
     Family { kind: "mixture", choices: NO_CHOICES, part: mixture::part },
     Family { kind: "robust", choices: NO_CHOICES, part: robust::part },
     Family { kind: "kmeans", choices: NO_CHOICES, part: clusters::part },
+    Family { kind: "kpca", choices: NO_CHOICES, part: kernel::part },
 ];
 
 const NO_CHOICES: Choices = Choices { cut: false, errors: false, level: false };
@@ -165,6 +167,7 @@ struct PartFacts {
     mixture: Option<mixture::MixtureFacts>,
     robust: Option<robust::RobustFacts>,
     clusters: Option<clusters::ClusterFacts>,
+    kernel: Option<kernel::KernelFacts>,
     #[serde(flatten)]
     precision: Option<ppca::Precision>,
 }

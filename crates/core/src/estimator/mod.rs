@@ -7,6 +7,7 @@ mod groups;
 mod growth;
 mod incomplete;
 mod infinite;
+mod kernel_pca;
 mod kmeans;
 mod mixture;
 mod online;
@@ -26,6 +27,7 @@ pub use factor::{FactorAnalysis, FactorSolver, most_factors, standard_errors, st
 pub use family::{Chooser, Family};
 pub use groups::Groups;
 pub(crate) use growth::{Grown, Growth, IncompleteSummary};
+pub use kernel_pca::{KernelPca, KernelReport, LandmarkMethod, Landmarks};
 pub use kmeans::{ClusterReport, KMeans, KTable, KTableRow};
 pub(crate) use mixture::{GrownMixture, sample};
 pub use mixture::{MixturePpca, MixtureReport, NumberOfGroups, VariationalReport};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{BayesReport, ClusterReport, MixtureReport, Plan, RobustReport, Scaled, Solver};
+use super::{BayesReport, ClusterReport, KernelReport, MixtureReport, Plan, RobustReport, Scaled, Solver};
 use crate::algorithm::{Journey, RedundantFeatures, Stop};
 use crate::assess::Assessment;
 use crate::data::{counted_rows, counted_weight};
@@ -105,6 +105,8 @@ pub enum Details {
     Robust(RobustReport),
     /// Of k-means.
     Clusters(ClusterReport),
+    /// Of kernel PCA.
+    Kernel(KernelReport),
 }
 
 /// What a fit of factors adds to a report.
@@ -308,6 +310,14 @@ impl Report {
     pub fn clusters(&self) -> Option<&ClusterReport> {
         match &self.details {
             Some(Details::Clusters(report)) => Some(report),
+            _ => None,
+        }
+    }
+
+    /// What kernel PCA adds; `None` for other models.
+    pub fn kernel(&self) -> Option<&KernelReport> {
+        match &self.details {
+            Some(Details::Kernel(report)) => Some(report),
             _ => None,
         }
     }

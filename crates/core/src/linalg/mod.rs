@@ -6,6 +6,7 @@
 mod basis;
 mod cholesky;
 mod eigen;
+#[allow(dead_code, reason = "log cosh is for contrasts of sources")]
 mod elementary;
 mod graded;
 mod krylov;
@@ -35,7 +36,7 @@ pub(crate) use graded::{
     Determined, covariance_eigen, determined_by_earlier, graded_columns, graded_eigen, graded_eigen_of_rests,
     graded_right_singular, padded,
 };
-pub(crate) use krylov::{BlockKrylov, leading_eigen};
+pub(crate) use krylov::{BlockKrylov, leading_eigen, leading_eigen_of};
 pub(crate) use lanes::{Lanes, packed, packed_len, pair_products};
 pub(crate) use latent::{GradedFactor, LatentFactor};
 pub(crate) use roots::{ObservedCell, RootLanes};

@@ -2,6 +2,7 @@
 
 pub use super::clustering::KIND as KMEANS;
 pub use super::factors::KIND as FA;
+pub use super::kernel_components::KIND as KPCA;
 pub use super::mixture::KIND as MIXTURE;
 pub use super::ppca::KIND as PPCA;
 pub use super::predictive::KIND as BPCA;
@@ -30,7 +31,7 @@ pub struct Kind {
 }
 
 /// Every kind, in the order in which they are listed.
-pub static KINDS: &[&Kind] = &[&PPCA, &PCA, &FA, &BPCA, &MIXTURE, &ROBUST, &KMEANS];
+pub static KINDS: &[&Kind] = &[&PPCA, &PCA, &FA, &BPCA, &MIXTURE, &ROBUST, &KMEANS, &KPCA];
 
 impl Kind {
     /// The kind of this name.

@@ -24,6 +24,7 @@ mod factor_questions;
 mod golden;
 mod holes;
 mod holes_questions;
+mod kernel_pca;
 mod kmeans;
 mod laws;
 mod laws_holes;
