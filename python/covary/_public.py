@@ -6,6 +6,7 @@ from covary._covary import __version__
 from covary._factor import FactorAnalysis
 from covary._files import load, read
 from covary._input import observed
+from covary._kernel_pca import KernelPCA
 from covary._kmeans import KMeans
 from covary._mixture import MixturePPCA
 from covary._pca import PCA
@@ -21,6 +22,7 @@ __all__ = [
     "FactorAnalysis",
     "GroupSelection",
     "KMeans",
+    "KernelPCA",
     "MixturePPCA",
     "PCA",
     "PPCA",

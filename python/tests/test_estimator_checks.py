@@ -23,6 +23,9 @@ ESTIMATORS = [
     covary.FactorAnalysis(2, rotation="quartimax"),
     covary.KMeans(),
     covary.KMeans(3, polish=False, init="random"),
+    covary.KernelPCA(),
+    covary.KernelPCA(2, kernel="rbf", fit_inverse_transform=True),
+    covary.KernelPCA(2, kernel="laplacian", n_landmarks=4),
 ]
 
 

@@ -62,7 +62,7 @@ pub(crate) struct Flags {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    Fit(Fit),
+    Fit(Box<Fit>),
     Transform(Transform),
     Reconstruct(Reconstruct),
     Impute(Impute),

@@ -13,7 +13,7 @@ const ROUND: f64 = 6_755_399_441_055_744.0;
 /// Exponent of 1 as doubles hold it.
 const BIAS: f64 = 1023.0;
 /// ln 2 in two parts, the first so short that its multiples by exponents are exact.
-const LN2_HIGH: f64 = 6.931_471_803_691_238_2e-1;
+const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
 const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 /// Below and above, exp is 0 and infinite.
 const EXP_RANGE: (f64, f64) = (-746.0, 710.0);

@@ -142,13 +142,13 @@ impl KernelComponents {
         let mut x = ridge.deviations(z); // (p × b)
         x.col_iter_mut().for_each(|c| c.iter_mut().zip(mean).for_each(|(x, m)| *x += m));
         match self.kernel().form() {
-            KernelForm::Rbf if self.parts().preimage.fixed_point => self.fixed_point(z, x),
+            KernelForm::Rbf if self.parts().preimage.fixed_point => self.fixed_point(z, x.as_ref()),
             _ => x,
         }
     }
 
     /// Mika's fixed point from columns x (p × b) in the units of the data.
-    fn fixed_point(&self, z: MatRef<'_, f64>, start: Mat<f64>) -> Mat<f64> {
+    fn fixed_point(&self, z: MatRef<'_, f64>, start: MatRef<'_, f64>) -> Mat<f64> {
         let (points, frame) = (self.compared(), self.compared().frame());
         let weights = self.weights_of_points(z); // (m × b)
         let begin = Mat::from_fn(start.nrows(), start.ncols(), |j, r| frame.inside(j, start[(j, r)]));

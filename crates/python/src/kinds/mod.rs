@@ -5,6 +5,7 @@ mod axes;
 mod bayes;
 mod clusters;
 mod factors;
+mod kernels;
 mod mixtures;
 mod robust;
 
@@ -30,13 +31,14 @@ static BUILDERS: &[(&str, Builder)] = &[
     ("mixture", mixtures::mixture),
     ("robust", robust::robust),
     ("kmeans", clusters::kmeans),
+    ("kpca", kernels::kpca),
 ];
 
 /// Arrays that only one kind has: nothing when the model is of another.
 type Tables = for<'py> fn(Python<'py>, &Model) -> PyResult<Option<Bound<'py, PyDict>>>;
 
 static TABLES: &[Tables] =
-    &[factors::tables, bayes::tables, mixtures::tables, robust::tables, clusters::tables];
+    &[factors::tables, bayes::tables, mixtures::tables, robust::tables, clusters::tables, kernels::tables];
 
 /// Standard errors of the parameters.
 type Errors = for<'py> fn(Python<'py>, &Model, crate::door::Manner) -> PyResult<Option<Bound<'py, PyAny>>>;

@@ -194,7 +194,7 @@ impl KernelPca {
                     "at least the number of components, each of which is a combination of landmarks",
                 );
             }
-            (_, Some(_), form) if form == KernelForm::Precomputed => {
+            (_, Some(_), KernelForm::Precomputed) => {
                 return wrong("the landmarks", "given".into(), "left out with a precomputed kernel");
             }
             (_, Some(_), KernelForm::Sigmoid { .. }) => {
