@@ -18,6 +18,7 @@ mod impute;
 mod interrupt;
 mod kinds;
 mod kmeans;
+mod kpca;
 mod mixture;
 mod moments;
 mod names;

@@ -4,8 +4,8 @@ use super::Components;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::linalg::{
-    BlockKrylov, Eigen, Mat, MatRef, leading_eigen_of, negligible, power_of_two, product, standard_signs,
-    symmetric_eigen,
+    BlockKrylov, Eigen, Mat, MatRef, leading_eigen_of, leading_entry, negligible, power_of_two, product,
+    standard_signs, symmetric_eigen,
 };
 
 /// Below this size the whole decomposition is as fast as the leading part.
@@ -116,6 +116,7 @@ impl CentredKernel {
             true => self.least(options.seed, control)?,
             false => None,
         };
+        let roots = self.roots.clone();
         let found = if options.whole { None } else { self.leading(options, control)? };
         let (eigen, whole) = match found {
             Some(eigen) => (eigen, false),
@@ -126,7 +127,7 @@ impl CentredKernel {
         let last = eigen.values.last().copied().filter(|v| whole && *v < -floor);
         let q = number(options.components, &eigen.values, trace, floor);
         let mut vectors = eigen.vectors.subcols(0, q).to_owned();
-        standard_signs(&mut vectors);
+        coordinates_signed(&mut vectors, &roots);
         let known = |v: &f64| if v.abs() <= floor { 0.0 } else { *v };
         let values: Vec<f64> = eigen.values[..q].iter().map(known).collect();
         let rank = values.iter().filter(|v| **v > 0.0).count();
@@ -196,6 +197,19 @@ impl CentredKernel {
 fn scaled(mut eigen: Eigen, unit: f64) -> Eigen {
     eigen.values.iter_mut().for_each(|v| *v *= unit);
     eigen
+}
+
+/// Flips vectors so that the coordinate of largest magnitude, v/√w, is positive: a row of weight 2 has the sign of
+/// a row that is written twice.
+fn coordinates_signed(vectors: &mut Mat<f64>, roots: &[f64]) {
+    let divided = |v: f64, root: f64| if root > 0.0 { v / root } else { 0.0 };
+    for j in 0..vectors.ncols() {
+        let column = vectors.col_as_slice_mut(j);
+        let along: Vec<f64> = column.iter().zip(roots).map(|(v, root)| divided(*v, *root)).collect();
+        if !along.is_empty() && along[leading_entry(&along)] < 0.0 {
+            column.iter_mut().for_each(|v| *v = -*v);
+        }
+    }
 }
 
 /// An eigenvalue up to this is rounding.

@@ -1,15 +1,18 @@
 //! Kernel PCA against brute force, PCA, scikit-learn's numbers and itself by landmarks.
 
+use std::sync::Arc;
+
 use covary::algorithm::Stop;
 use covary::data::{RowSource, Rows};
-use covary::kernel::{Kernel, KernelForm};
+use covary::evidence::{Accumulator, KernelFeatures};
+use covary::kernel::{FeatureMap, Kernel, KernelForm};
 use covary::linalg::Mat;
 use covary::model::{Decode, Encode, KernelComponents, Model, Novelty, Reconstruct, Reconstruction};
 use covary::persist::SavedModel;
 use covary::{Components, Error, Fit, Gamma, KernelPca, Landmarks, Pca, Request, Scale, Solver};
 
 use crate::common::{
-    Rng, close, close_all, close_matrix, data_set, eigen, falling, matrix_bits, max_abs, normal_matrix,
+    Rng, chunk_of, close, close_all, close_matrix, data_set, eigen, falling, matrix_bits, max_abs, normal_matrix,
     reference, relative, row, rows_with_deviations, table,
 };
 
@@ -487,6 +490,44 @@ fn chunks_of_a_source_are_the_rows_of_a_table() {
         close_all(a.model.variances(), b.model.variances(), 1e-12, "variances");
         close_up_to_signs(&encode(&a.model, &x), &encode(&b.model, &x), 1e-9, "coordinates");
     }
+}
+
+/// Evidence is a commutative monoid, whatever the chunks.
+#[test]
+fn features_of_landmarks_obey_the_laws_of_evidence() {
+    let mut rng = Rng(91);
+    let (x, z) = (normal_matrix(120, 3, &mut rng), normal_matrix(9, 3, &mut rng));
+    let kernel = Kernel::new(KernelForm::Polynomial { degree: 2, coef0: 1.0 }, 0.3).unwrap();
+    let map = Arc::new(FeatureMap::new(kernel, z, &[0.0; 3]).unwrap());
+    let weights: Vec<f64> = (0..120).map(|i| if i % 7 == 3 { 0.0 } else { 0.5 + rng.uniform() }).collect();
+    let of = |rows: std::ops::Range<usize>| {
+        let chunk = chunk_of(x.subrows(rows.start, rows.len()), rows.start);
+        let mut out = KernelFeatures::empty(Arc::clone(&map));
+        out.update(&chunk.with_weights(&weights[rows]).unwrap()).unwrap();
+        out
+    };
+    let numbers = |e: &KernelFeatures| {
+        let (m, s) = (e.moments(), e.moments().covariance());
+        let cells = (0..9).flat_map(|j| s.col(j).iter().copied().collect::<Vec<_>>());
+        let sums = [m.weight(), m.rows() as f64, e.diagonal(), e.left_out()];
+        sums.into_iter().chain(m.mean().to_vec()).chain(cells).collect::<Vec<f64>>()
+    };
+    let merged = |a: &KernelFeatures, b: &KernelFeatures| {
+        let mut out = a.clone();
+        out.merge(b).unwrap();
+        out
+    };
+    let (none, whole) = (KernelFeatures::empty(Arc::clone(&map)), of(0..120));
+    assert_eq!(numbers(&merged(&whole, &none)), numbers(&whole), "right identity");
+    assert_eq!(numbers(&merged(&none, &whole)), numbers(&whole), "left identity");
+    let [a, b, c] = [0..40, 40..60, 60..120].map(of);
+    for other in [merged(&a, &merged(&b, &c)), merged(&merged(&c, &a), &b)] {
+        close_all(&numbers(&other), &numbers(&whole), 1e-10, "merged");
+    }
+    // Σ w k(x, x), one row after the other.
+    let diagonal: f64 = (0..120).map(|i| weights[i] * kernel.of(&row(&x, i), &row(&x, i))).sum();
+    relative(whole.diagonal(), diagonal, 1e-13, "diagonal");
+    assert!(none.clone().update(&chunk_of(normal_matrix(2, 5, &mut rng).as_ref(), 0)).is_err());
 }
 
 /// Rows of Mika's example: eleven Gaussians in ten dimensions, 100 rows each to fit and 33 to test.
