@@ -15,9 +15,8 @@ fn rings(n: usize) -> Mat<f64> {
 fn rings_are_told_apart_and_asked_about() {
     let place = Place::new();
     table_of(&place, "x.csv", &rings(120));
-    let told = place.json(&[
-        "fit", "x.csv", "--model", "kpca", "-q", "6", "--gamma", "1", "-o", "m.covary", "--json",
-    ]);
+    let told = place
+        .json(&["fit", "x.csv", "--model", "kpca", "-q", "6", "--gamma", "1", "-o", "m.covary", "--json"]);
     assert_eq!((told["model"].as_str(), told["solver"].as_str()), (Some("kpca"), Some("krylov")));
     let kernel = &told["kernel"];
     assert_eq!((kernel["kernel"].as_str(), kernel["gamma"].as_f64()), (Some("rbf"), Some(1.0)));

@@ -5,7 +5,7 @@ use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::linalg::{
     BlockKrylov, Eigen, Mat, MatRef, leading_eigen_of, leading_entry, negligible, power_of_two, product,
-    standard_signs, symmetric_eigen,
+    symmetric_eigen,
 };
 
 /// Below this size the whole decomposition is as fast as the leading part.

@@ -1,5 +1,6 @@
 //! Kernel values of rows with given points, block by block.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -12,6 +13,9 @@ use crate::linalg::{Mat, MatMut, MatRef, exp, set_product, tanh};
 
 /// Rows of a block.
 pub(crate) const BLOCK_ROWS: usize = 256;
+/// Rows and points of a tile, which stays in a core's own cache: 256 kB.
+const TILE_ROWS: usize = 64;
+const TILE_POINTS: usize = 512;
 /// Rounding of an exponent that is let pass. ‖x‖² + ‖z‖² − 2x·z errs by ε(‖x‖² + ‖z‖²); where that is more,
 /// the differences themselves are squared.
 const EXPONENT_ROUNDING: f64 = 1e-12;
@@ -25,7 +29,8 @@ pub(crate) struct Points {
     frame: Arc<Frame>,
     columns: Mat<f64>, // (p × m), in the frame
     squares: Vec<f64>, // ‖z‖² in the frame (m)
-    gamma: f64,        // for cells in the frame
+    largest_square: f64,
+    gamma: f64, // for cells in the frame
     unit: f64,
 }
 
@@ -60,8 +65,9 @@ impl Points {
         let unit = frame.parts().2;
         let units = if kernel.form() == KernelForm::Laplacian { unit } else { unit * unit };
         let gamma = (kernel.gamma() * units).min(f64::MAX);
-        let squares = columns.col_iter().map(|z| z.squared_norm_l2()).collect();
-        Self { kernel, frame, columns, squares, gamma, unit }
+        let squares: Vec<f64> = columns.col_iter().map(|z| z.squared_norm_l2()).collect();
+        let largest_square = squares.iter().copied().fold(0.0, f64::max);
+        Self { kernel, frame, columns, squares, largest_square, gamma, unit }
     }
 
     /// The frame in which cells are compared.
@@ -86,17 +92,39 @@ impl Points {
     }
 
     /// k(z, x) of all points and a block of rows in the frame (p × b) into `out` (m × b), on the calling
-    /// thread.
+    /// thread: tile by tile, so that what a product has made is still in the core's own cache when it becomes
+    /// kernel values.
     pub(crate) fn values(&self, block: MatRef<'_, f64>, mut out: MatMut<'_, f64>) {
-        match self.kernel.form() {
-            KernelForm::Precomputed => return out.copy_from(block),
-            KernelForm::Laplacian => self.absolute_differences(block, out.as_mut()),
-            _ => set_product(out.as_mut(), self.columns.transpose(), block),
+        if self.kernel.form() == KernelForm::Precomputed {
+            return out.copy_from(block);
         }
         let mut room = Vec::new();
+        for first_row in (0..block.ncols()).step_by(TILE_ROWS) {
+            let rows = block.subcols(first_row, TILE_ROWS.min(block.ncols() - first_row));
+            for first in (0..self.len()).step_by(TILE_POINTS) {
+                let points = first..(first + TILE_POINTS).min(self.len());
+                let part = out.as_mut().subcols_mut(first_row, rows.ncols());
+                self.tile(points.clone(), rows, part.subrows_mut(points.start, points.len()), &mut room);
+            }
+        }
+    }
+
+    /// The same for some points and rows.
+    fn tile(
+        &self,
+        points: Range<usize>,
+        rows: MatRef<'_, f64>,
+        mut out: MatMut<'_, f64>,
+        room: &mut Vec<f64>,
+    ) {
+        let columns = self.columns.as_ref().subcols(points.start, points.len());
+        match self.kernel.form() {
+            KernelForm::Laplacian => absolute_differences(columns, rows, out.as_mut()),
+            _ => set_product(out.as_mut(), columns.transpose(), rows),
+        }
         for (r, column) in out.col_iter_mut().enumerate() {
             let Some(column) = column.try_as_col_major_mut() else { continue };
-            self.finish(column.as_slice_mut(), block, r, &mut room);
+            self.finish(points.start, column.as_slice_mut(), rows, r, room);
         }
     }
 
@@ -118,12 +146,19 @@ impl Points {
     }
 
     /// Inner products (or sums of absolute differences) with row r of the block become kernel values.
-    fn finish(&self, values: &mut [f64], block: MatRef<'_, f64>, r: usize, room: &mut Vec<f64>) {
+    fn finish(
+        &self,
+        first: usize,
+        values: &mut [f64],
+        block: MatRef<'_, f64>,
+        r: usize,
+        room: &mut Vec<f64>,
+    ) {
         let gamma = self.gamma;
         match self.kernel.form() {
             KernelForm::Precomputed => (),
             KernelForm::Linear => values.iter_mut().for_each(|v| *v = *v * self.unit * self.unit),
-            KernelForm::Rbf => self.finish_rbf(values, block, r),
+            KernelForm::Rbf => self.finish_rbf(first, values, block, r),
             KernelForm::Laplacian => {
                 values.iter_mut().for_each(|v| *v *= -gamma);
                 exp(values);
@@ -138,27 +173,22 @@ impl Points {
             }
             KernelForm::Cosine => {
                 let square = block.col(r).squared_norm_l2();
-                for (v, s) in values.iter_mut().zip(&self.squares) {
+                for (v, s) in values.iter_mut().zip(&self.squares[first..]) {
                     *v = cosine(*v, square, *s);
                 }
             }
         }
     }
 
-    fn finish_rbf(&self, values: &mut [f64], block: MatRef<'_, f64>, r: usize) {
+    fn finish_rbf(&self, first: usize, values: &mut [f64], block: MatRef<'_, f64>, r: usize) {
         let (gamma, square) = (self.gamma, block.col(r).squared_norm_l2());
-        let mut coarsest: f64 = 0.0;
-        for (v, s) in values.iter_mut().zip(&self.squares) {
-            let squares = s + square;
-            coarsest = coarsest.max(squares);
-            *v = (-gamma * (squares - 2.0 * *v)).min(0.0);
-        }
-        let coarse = EXPONENT_ROUNDING / (gamma * f64::EPSILON);
-        if coarsest > coarse {
+        let squares = &self.squares[first..first + values.len()];
+        exponents(values, squares, square, gamma);
+        if self.largest_square + square > EXPONENT_ROUNDING / (gamma * f64::EPSILON) {
             for (i, v) in values.iter_mut().enumerate() {
-                let rounding = f64::EPSILON * gamma * (self.squares[i] + square);
+                let rounding = f64::EPSILON * gamma * (squares[i] + square);
                 if rounding > EXPONENT_ROUNDING && *v + 16.0 * rounding > LEAST_EXPONENT {
-                    *v = -gamma * self.squared_difference(i, block, r);
+                    *v = -gamma * self.squared_difference(first + i, block, r);
                 }
             }
         }
@@ -167,19 +197,6 @@ impl Points {
 
     fn squared_difference(&self, i: usize, block: MatRef<'_, f64>, r: usize) -> f64 {
         self.columns.col(i).iter().zip(block.col(r).iter()).map(|(a, b)| (a - b).powi(2)).sum()
-    }
-
-    /// Σⱼ|zⱼ − xⱼ| of each point and row.
-    fn absolute_differences(&self, block: MatRef<'_, f64>, mut out: MatMut<'_, f64>) {
-        out.fill(0.0);
-        let by_feature = self.columns.transpose().to_owned(); // (m × p)
-        for (r, column) in out.col_iter_mut().enumerate() {
-            let Some(column) = column.try_as_col_major_mut() else { continue };
-            let values = column.as_slice_mut();
-            for (j, x) in block.col(r).iter().enumerate() {
-                add_absolute(values, by_feature.col_as_slice(j), *x);
-            }
-        }
     }
 
     /// k(x, x) of each row of a block in the frame (p × b).
@@ -257,6 +274,43 @@ fn cosine(dot: f64, x: f64, z: f64) -> f64 {
     match x.sqrt() * z.sqrt() {
         0.0 => 0.0,
         lengths => dot / lengths,
+    }
+}
+
+/// Σⱼ|zⱼ − xⱼ| of each point (p × m) and row (p × b).
+fn absolute_differences(points: MatRef<'_, f64>, rows: MatRef<'_, f64>, mut out: MatMut<'_, f64>) {
+    out.fill(0.0);
+    let by_feature = points.transpose().to_owned(); // (m × p)
+    for (r, column) in out.col_iter_mut().enumerate() {
+        let Some(column) = column.try_as_col_major_mut() else { continue };
+        let values = column.as_slice_mut();
+        for (j, x) in rows.col(r).iter().enumerate() {
+            add_absolute(values, by_feature.col_as_slice(j), *x);
+        }
+    }
+}
+
+/// x·z ← −γ(‖z‖² + ‖x‖² − 2x·z), not above 0.
+fn exponents(values: &mut [f64], squares: &[f64], square: f64, gamma: f64) {
+    pulp::Arch::new().dispatch(Exponents { values, squares, square, gamma });
+}
+
+struct Exponents<'a> {
+    values: &'a mut [f64],
+    squares: &'a [f64],
+    square: f64,
+    gamma: f64,
+}
+
+impl pulp::NullaryFnOnce for Exponents<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        for (v, s) in self.values.iter_mut().zip(self.squares) {
+            let exponent = -self.gamma * ((s + self.square) - 2.0 * *v);
+            *v = if exponent > 0.0 { 0.0 } else { exponent };
+        }
     }
 }
 

@@ -12,8 +12,8 @@ use covary::persist::SavedModel;
 use covary::{Components, Error, Fit, Gamma, KernelPca, Landmarks, Pca, Request, Scale, Solver};
 
 use crate::common::{
-    Rng, chunk_of, close, close_all, close_matrix, data_set, eigen, falling, matrix_bits, max_abs, normal_matrix,
-    reference, relative, row, rows_with_deviations, table,
+    Rng, chunk_of, close, close_all, close_matrix, data_set, eigen, falling, matrix_bits, max_abs,
+    normal_matrix, reference, relative, row, rows_with_deviations, table,
 };
 
 const FORMS: [KernelForm; 6] = [
@@ -190,7 +190,7 @@ fn what_landmarks_leave_out_is_the_trace_that_is_missing() {
 fn drawn_landmarks_leave_out_less_than_a_uniform_sample() {
     let mut rng = Rng(2);
     // Nine tenths of the rows in one small cluster.
-    let far = |i: usize| if i % 10 == 0 { 4.0 } else { 0.02 };
+    let far = |i: usize| if i.is_multiple_of(10) { 4.0 } else { 0.02 };
     let x = Mat::from_fn(500, 2, |i, _| far(i) * rng.normal());
     let family = KernelPca::new(2).gamma(Gamma::Given(1.0));
     let left_out = |landmarks: Landmarks| {
@@ -479,7 +479,7 @@ fn chunks_of_a_source_are_the_rows_of_a_table() {
         }
         fn chunk(&self, index: usize) -> covary::Result<covary::data::Chunk<'_>> {
             let start = 37 * index;
-            Ok(crate::common::chunk_of(self.0.subrows(start, 37.min(self.0.nrows() - start)), start))
+            Ok(chunk_of(self.0.subrows(start, 37.min(self.0.nrows() - start)), start))
         }
     }
     let mut rng = Rng(81);

@@ -1,6 +1,9 @@
 //! Kernel PCA: options, exact while the kernel matrix fits in memory, landmarks beyond.
 
+mod by_landmarks;
+mod exact;
 mod fit;
+mod matrix;
 mod plan;
 mod report;
 
@@ -14,7 +17,7 @@ use crate::control::Control;
 use crate::data::{RowSource, Rows};
 use crate::error::{Error, Result};
 use crate::evidence::Moments;
-use crate::kernel::{Gamma, KernelForm};
+use crate::kernel::{Gamma, Kernel, KernelForm};
 use crate::linalg::Mat;
 use crate::model::{AnyModel, KernelComponents, Kind, Preimage, kind};
 
@@ -262,8 +265,8 @@ impl Family for KernelPca {
 
 impl WayBack {
     /// Of coordinates, given their median width.
-    fn preimage(self, same: crate::kernel::Kernel, width: Option<f64>) -> Result<Preimage> {
-        let rbf = |gamma| crate::kernel::Kernel::new(KernelForm::Rbf, gamma);
+    fn preimage(self, same: Kernel, width: Option<f64>) -> Result<Preimage> {
+        let rbf = |gamma| Kernel::new(KernelForm::Rbf, gamma);
         match self {
             Self::SameKernel(alpha, fixed_point) => Ok(Preimage { kernel: same, alpha, fixed_point }),
             Self::Median => {
