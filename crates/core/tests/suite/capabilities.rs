@@ -131,7 +131,7 @@ fn what_a_model_cannot_do_is_one_sentence_that_names_who_can() {
     };
     assert_eq!(
         told(model.encoder().map(|_| ()).unwrap_err()),
-        "a mute model does not have latent coordinates; ppca, pca, fa, bpca, mixture, robust and kmeans have"
+        "a mute model does not have latent coordinates; ppca, pca, fa, bpca, mixture, robust, kmeans and kpca have"
     );
     assert_eq!(
         told(model.latent_posterior().map(|_| ()).unwrap_err()),
