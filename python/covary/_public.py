@@ -7,6 +7,7 @@ from covary._factor import FactorAnalysis
 from covary._files import load, read
 from covary._ica import ICA, FastICA
 from covary._input import observed
+from covary._kernel_pca import KernelPCA
 from covary._kmeans import KMeans
 from covary._mixture import MixturePPCA
 from covary._pca import PCA
@@ -24,6 +25,7 @@ __all__ = [
     "GroupSelection",
     "ICA",
     "KMeans",
+    "KernelPCA",
     "MixturePPCA",
     "PCA",
     "PPCA",

@@ -111,6 +111,7 @@ impl Fit {
             nu: flags.robust.nu,
             no_noise: flags.bayes.no_noise,
             factor: Some(&flags.factor),
+            kernel: Some(&flags.kernel),
             seed: flags.seed,
         })?;
         let run =
@@ -354,6 +355,10 @@ pub(crate) fn triples(text: &str) -> Result<TripleColumns, String> {
 pub(crate) fn share(text: &str) -> Result<f64, String> {
     let wanted = "give a number between 0 and 1, such as 0.1";
     text.parse().ok().filter(|x| *x > 0.0 && *x < 1.0).ok_or_else(|| wanted.into())
+}
+
+pub(crate) fn number(text: &str) -> Result<f64, String> {
+    text.parse().map_err(|_| "give a number, such as 0.5".into())
 }
 
 pub(crate) fn positive(text: &str) -> Result<usize, String> {

@@ -9,6 +9,7 @@ mod factor;
 mod fit;
 mod groups;
 mod impute;
+mod kernel;
 mod robust;
 mod select;
 
@@ -27,6 +28,7 @@ pub(crate) use factor::{Factor, Rotate, Scores};
 pub(crate) use fit::Fit;
 pub(crate) use groups::{Assign, Groups, Noise, PriorRows};
 pub(crate) use impute::Impute;
+pub(crate) use kernel::{KernelFlags, KernelName};
 pub(crate) use robust::Robust;
 pub(crate) use select::Select;
 
@@ -60,7 +62,7 @@ pub(crate) struct Flags {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    Fit(Fit),
+    Fit(Box<Fit>),
     Transform(Transform),
     Reconstruct(Reconstruct),
     Impute(Impute),

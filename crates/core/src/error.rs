@@ -142,6 +142,21 @@ pub enum Error {
         /// What stands at the mirrored place.
         mirrored: f64,
     },
+    /// A kernel matrix that is not symmetric.
+    #[error(
+        "the kernel matrix is not symmetric: {value} at row {row}, column {column}, but {mirrored} on the other \
+         side of the diagonal; k(x, y) and k(y, x) must be the same, such as (K + Kᵀ)/2"
+    )]
+    AsymmetricKernel {
+        /// Row, counted from 0.
+        row: usize,
+        /// Column, counted from 0.
+        column: usize,
+        /// What stands there.
+        value: f64,
+        /// What stands at the mirrored place.
+        mirrored: f64,
+    },
     /// A matrix of covariances or correlations that no data can have.
     #[error(
         "the covariance is not positive semidefinite: in units of the features' deviations it has the \

@@ -18,6 +18,7 @@
 //! |---|---|
 //! | [`data`] | rows from anywhere, as chunks: single or double precision, missing values, weights |
 //! | [`blocks`] | what works on a block of rows |
+//! | [`kernel`] | kernel functions k(x, x′), and their values by blocks |
 //! | [`expectation`] | the expectation step: the posterior of latent variables for given parameters |
 //! | [`evidence`] | statistics of rows that can be merged |
 //! | [`algorithm`] | how a model is found: mathematics only, and the one loop |
@@ -46,6 +47,7 @@ pub mod error;
 pub mod estimator;
 pub mod evidence;
 pub mod expectation;
+pub mod kernel;
 pub mod linalg;
 pub mod memory;
 pub mod model;
@@ -60,9 +62,10 @@ pub use control::{Control, Event};
 pub use error::{Error, ErrorClass, Result};
 pub use estimator::{
     BayesMethod, BayesianPca, DegreesOfFreedom, FactorAnalysis, FactorSolver, Fit, Groups, Ica, IcaMethod,
-    KMeans, MixturePpca, Pca, Ppca, RobustPpca, Run, Scale, Solver,
+    KMeans, KernelPca, Landmarks, MixturePpca, Pca, Ppca, RobustPpca, Run, Scale, Solver,
 };
 
+pub use kernel::Gamma;
 pub use request::{Data, Request};
 
 /// The example in the README is compiled and run.

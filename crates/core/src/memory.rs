@@ -21,6 +21,11 @@ pub fn available_from(tell: Available) {
     AVAILABLE.get_or_init(|| tell);
 }
 
+/// Bytes that the process can still take; `None` when that is not known.
+pub(crate) fn available() -> Option<usize> {
+    AVAILABLE.get().and_then(|tell| tell())
+}
+
 /// Checks that a table of so many numbers in double precision (the product of the counts) can be had.
 ///
 /// ```
@@ -46,7 +51,7 @@ pub fn check_bytes(what: &'static str, needed: usize) -> Result<()> {
     if needed < SMALL {
         return Ok(());
     }
-    let available = AVAILABLE.get().and_then(|tell| tell());
+    let available = available();
     match available.is_none_or(|there| needed <= there) && can_be_reserved(needed) {
         true => Ok(()),
         false => Err(Error::Memory { what, needed, available }),

@@ -98,6 +98,7 @@ fn holdout(flags: flags::Impute, model: Option<PathBuf>, data: PathBuf, share: f
         nu: None,
         no_noise: false,
         factor: None,
+        kernel: None,
         seed: flags.seed,
     })?;
     let run = Run { seed: flags.seed, ..Run::default() };

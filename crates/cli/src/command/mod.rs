@@ -27,7 +27,7 @@ use crate::flags::Command;
 /// Does what was asked.
 pub(crate) fn run(command: Command) -> Result<Code> {
     match command {
-        Command::Fit(flags) => fit::run(&args::Fit::resolve(flags)?),
+        Command::Fit(flags) => fit::run(&args::Fit::resolve(*flags)?),
         Command::Transform(flags) => {
             transform::run(args::Question::resolve(flags.question, flags.triples)?, flags.scores, flags.std)
         }

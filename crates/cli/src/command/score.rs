@@ -2,15 +2,20 @@
 
 use covary::data::Chunk;
 use covary::linalg::Mat;
-use covary::model::{Density, kind};
+use covary::model::{Density, Novelty, kind};
 
 use super::answer::{prepare, write};
 use crate::args::Question;
 use crate::exit::{Code, Result};
 
-/// Writes log density, T², SPE and p-value, and of a robust model the weight of each row.
+/// Writes log density, T², SPE and p-value, and of a robust model the weight of each row; SPE alone of a model
+/// without a density.
 pub(super) fn run(mut args: Question) -> Result<Code> {
     let (saved, reader) = prepare(&mut args)?;
+    if let Some(model) = saved.model.as_novelty() {
+        write(&args, reader, &["spe".into()], |chunk| novelty(model, chunk))?;
+        return Ok(Code::Done);
+    }
     let model = saved.model.density()?;
     let has_density = model.is_proper()?;
     if !has_density {
@@ -36,6 +41,12 @@ fn scores(model: &dyn Density, chunk: &Chunk<'_>) -> covary::Result<Mat<f64>> {
     let mut columns = vec![log_density, outliers.t2, outliers.spe, outliers.p_value];
     columns.extend(model.row_weights(chunk)?);
     Ok(Mat::from_fn(chunk.nrows(), columns.len(), |i, j| columns[j][i]))
+}
+
+/// The squared distance from the components in the model's own space.
+fn novelty(model: &dyn Novelty, chunk: &Chunk<'_>) -> covary::Result<Mat<f64>> {
+    let found = model.novelty(chunk)?;
+    Ok(Mat::from_fn(found.len(), 1, |i, _| found[i]))
 }
 
 /// What exists without a density; NaN is written as an empty cell.

@@ -8,7 +8,8 @@ use covary::model::Kind;
 use covary_io::TripleColumns;
 
 use super::{
-    Bayes, Columns, DATA_HELP, Factor, Groups, Robust, Running, Scaling, Solver, TRIPLES_HELP, kinds,
+    Bayes, Columns, DATA_HELP, Factor, Groups, KernelFlags, Robust, Running, Scaling, Solver, TRIPLES_HELP,
+    kinds,
 };
 use crate::args;
 
@@ -39,6 +40,11 @@ use crate::args;
 ///
 /// k-means (--model kmeans) needs the number of clusters: -k 3, or the best of a range, -k 2-8, or -k auto, by
 /// the gap statistic. covary assign then tells the cluster of each row.
+///
+/// Kernel PCA (--model kpca) finds components in the feature space of a kernel, so that they may bend: --kernel says
+/// how alike two rows are, --gamma over which distance. It is exact while the kernel matrix of all rows fits in
+/// memory; beyond that, or with --landmarks, some rows stand for all, and the summary says what share of the trace
+/// they leave out. covary score then tells how far each row lies from the components.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -56,6 +62,8 @@ Examples:
   covary fit correlations.csv --matrix --rows 145 --model fa -q 4 --rotate varimax
   covary fit iris.csv --model mixture -k 2-5 -q 1 -o iris.covary
   covary fit iris.csv --model mixture -k auto --method vb -o iris.covary
+  covary fit digits.csv --model kpca -q 40 -o digits.covary
+  covary fit huge.parquet --model kpca -q 10 --kernel laplacian --landmarks 300 -o huge.covary
 
 With missing values, --json says under holes how many cells are observed and missing, their share,
 how many patterns (null: more than a million) and empty_rows there are, and how many
@@ -89,6 +97,11 @@ sources per row; negentropy of fastica), variances (what each source adds to the
 features), stability (mean absolute correlation with the matching source of other starts; null with one
 start), contrast (how far from normal in standard errors: below 0 heavy tails), normal_below, looks_normal,
 correlation of the sources and kept (whether whitened rows were held in memory); otherwise it is null.
+Kernel PCA has under kernel its kernel, gamma, degree and coef0, points (rows or landmarks that the model
+holds), landmarks (how they were found; left out: all rows), asked (landmarks), left_out (share of the
+trace), rank (components of positive variance), noise_variance (mean of the eigenvalues that were left
+out), negative (the most negative eigenvalue; left out: none) and bytes (of points and coefficients);
+otherwise it is null.
 
 Keys of --json: data, model_file, model, rows, weight, features, components,
 components_because, solver, solver_reason, noise_variance, noise_variance_unbiased (null
@@ -97,7 +110,7 @@ ppca of complete rows), log_likelihood (null when infinite or a fit was interrup
 it was known), scaled (unit or pareto or range; null: features were not scaled), total_variance,
 eigenvalues, explained_variance_ratio (both of the scaled features if they were), holes,
 redundant (features left out when q was chosen; null: none), factors,
-bayes, mixture, robust, clusters, sources, converged, stop, iterations, passes, carried, left_out, seconds.")]
+bayes, mixture, robust, clusters, sources, kernel, converged, stop, iterations, passes, carried, left_out, seconds.")]
 pub(crate) struct Fit {
     #[arg(value_name = "DATA", help = DATA_HELP, long_help = concat!(
         "Table of numbers, format by ending: .csv .tsv (also .gz, .zst), .parquet, .arrow, .feather, .npy, \
@@ -137,6 +150,8 @@ pub(crate) struct Fit {
     pub(crate) bayes: Bayes,
     #[command(flatten)]
     pub(crate) robust: Robust,
+    #[command(flatten)]
+    pub(crate) kernel: KernelFlags,
     #[command(flatten)]
     pub(crate) factor: Factor,
     /// Go on without the features that have no value in any row, instead of giving up

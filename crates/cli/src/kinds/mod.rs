@@ -5,6 +5,7 @@ mod axes;
 mod clusters;
 mod factors;
 mod independent;
+mod kernels;
 mod mixtures;
 mod robust;
 
@@ -22,7 +23,7 @@ use crate::flags;
 const DEFAULT_SHARE: f64 = 0.9;
 
 /// The kinds that have components or factors, of which -q says how many.
-const WITH_COMPONENTS: &[&str] = &["ppca", "pca", "fa", "bpca", "robust", "mixture", "ica"];
+const WITH_COMPONENTS: &[&str] = &["ppca", "pca", "fa", "bpca", "robust", "mixture", "ica", "kpca"];
 
 /// What flags say about a family.
 pub(crate) struct Wanted<'a> {
@@ -36,6 +37,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) nu: Option<DegreesOfFreedom>,
     pub(crate) no_noise: bool,
     pub(crate) factor: Option<&'a flags::Factor>,
+    pub(crate) kernel: Option<&'a flags::KernelFlags>,
     pub(crate) seed: u64,
 }
 
@@ -52,6 +54,7 @@ static BUILDERS: &[(&str, Builder)] = &[
     ("robust", robust::robust),
     ("kmeans", clusters::kmeans),
     ("ica", independent::ica),
+    ("kpca", kernels::kpca),
 ];
 
 /// The family that is wanted, and why it has so many components, in words.
@@ -68,6 +71,7 @@ pub(crate) fn family(wanted: &Wanted<'_>) -> Result<(Arc<dyn Family>, String)> {
 fn only_of_some_kinds(wanted: &Wanted<'_>) -> Result<()> {
     let factor = |used: fn(&flags::Factor) -> bool| wanted.factor.is_some_and(used);
     let groups = |used: fn(&flags::Groups) -> bool| wanted.groups.is_some_and(used);
+    let kernel = |used: fn(&flags::KernelFlags) -> bool| wanted.kernel.is_some_and(used);
     // flag, whether it was given, the kinds that have it, what else to do
     let table = [
         (
@@ -88,11 +92,16 @@ fn only_of_some_kinds(wanted: &Wanted<'_>) -> Result<()> {
         ("--method", wanted.method.is_some(), &["bpca", "mixture", "ica"], ", or leave it out"),
         ("--nu", wanted.nu.is_some(), &["robust"], ", or leave it out"),
         ("--no-noise", wanted.no_noise, &["ica"], ", or leave it out"),
+        ("--kernel", kernel(|k| k.kernel.is_some()), &["kpca"], ", or leave it out"),
+        ("--gamma", kernel(|k| k.gamma.is_some()), &["kpca"], ", or leave it out"),
+        ("--degree", kernel(|k| k.degree.is_some()), &["kpca"], ", or leave it out"),
+        ("--coef0", kernel(|k| k.coef0.is_some()), &["kpca"], ", or leave it out"),
+        ("--landmarks", kernel(|k| k.landmarks.is_some()), &["kpca"], ", or leave it out"),
         (
             "--start",
             wanted.start.is_some(),
             &["ppca", "pca", "bpca", "mixture", "robust", "kmeans", "ica"],
-            "; factor analysis starts from the data, with --starts N from N places",
+            "; factor analysis starts from the data, with --starts N from N places, and kernel PCA has nothing to start",
         ),
     ];
     let misused = |(_, used, kinds, _): &&(_, bool, &[&str], _)| *used && !kinds.contains(&wanted.kind.name);

@@ -26,7 +26,8 @@ const COMMANDS: &[(&[&str], Capability)] = &[
 fn asked(kind: &Kind) -> Vec<&'static str> {
     let has = |capability| kind.capabilities.contains(&capability);
     let groups: &[&str] = if has(Capability::Assign) { &["-k", "2"] } else { &[] };
-    let latent: &[&str] = if has(Capability::Density) { &["-q", "2"] } else { &[] };
+    let with_components = has(Capability::Density) || has(Capability::Novelty);
+    let latent: &[&str] = if with_components { &["-q", "2"] } else { &[] };
     [&["--model", kind.name], latent, groups].concat()
 }
 
@@ -49,7 +50,9 @@ fn each_command_answers_or_refuses_by_what_the_kind_can_do() {
         for (command, needed) in COMMANDS {
             let command: Vec<&str> =
                 command.iter().map(|word| if *word == "MODEL" { model.as_str() } else { word }).collect();
-            if kind.capabilities.contains(needed) {
+            // Without a density, score tells how far rows lie from the components.
+            let scored = command[0] == "score" && kind.capabilities.contains(&Capability::Novelty);
+            if scored || kind.capabilities.contains(needed) {
                 assert!(!place.ok(&command).is_empty(), "{command:?}");
                 continue;
             }
@@ -80,6 +83,9 @@ fn options_of_one_kind_are_refused_with_others_by_name() {
         ("--prior", "none", "mixture"),
         ("--init", "random", "kmeans"),
         ("--no-polish", "", "kmeans"),
+        ("--kernel", "laplacian", "kpca"),
+        ("--gamma", "0.5", "kpca"),
+        ("--landmarks", "20", "kpca"),
     ] {
         for kind in KINDS {
             // A switch has no value.

@@ -19,6 +19,7 @@ mod impute;
 mod interrupt;
 mod kinds;
 mod kmeans;
+mod kpca;
 mod mixture;
 mod moments;
 mod names;

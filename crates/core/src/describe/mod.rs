@@ -22,6 +22,7 @@ mod clusters;
 mod common;
 mod components;
 mod factors;
+mod kernel;
 mod loadings;
 mod mixture;
 mod moments;
@@ -131,6 +132,7 @@ static FAMILIES: &[Family] = &[
     Family { kind: "robust", choices: NO_CHOICES, part: robust::part },
     Family { kind: "kmeans", choices: NO_CHOICES, part: clusters::part },
     Family { kind: "ica", choices: NO_CHOICES, part: sources::part },
+    Family { kind: "kpca", choices: NO_CHOICES, part: kernel::part },
 ];
 
 const NO_CHOICES: Choices = Choices { cut: false, errors: false, level: false };
@@ -168,6 +170,7 @@ struct PartFacts {
     robust: Option<robust::RobustFacts>,
     clusters: Option<clusters::ClusterFacts>,
     sources: Option<sources::SourceFacts>,
+    kernel: Option<kernel::KernelFacts>,
     #[serde(flatten)]
     precision: Option<ppca::Precision>,
 }

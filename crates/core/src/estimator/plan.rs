@@ -27,6 +27,8 @@ pub enum Solver {
     Newton,
     /// Lloyd's method in passes over the rows: k-means only.
     Lloyd,
+    /// Landmarks that stand for the rows, in passes over them: kernel PCA only.
+    Landmarks,
     /// None: the parameters were given.
     Given,
 }
@@ -43,6 +45,7 @@ impl Solver {
             Self::Em => "em",
             Self::Newton => "newton",
             Self::Lloyd => "lloyd",
+            Self::Landmarks => "landmarks",
             Self::Given => "given",
         }
     }
@@ -85,6 +88,7 @@ impl Plan {
             Solver::Newton => "the newton solver",
             Solver::Em => "the em solver",
             Solver::Lloyd => "the lloyd solver",
+            Solver::Landmarks => "the landmarks of the rows",
             Solver::Auto | Solver::Given => return Ok(()),
         };
         memory::check_bytes(what, self.memory)
@@ -161,9 +165,12 @@ impl Costs {
             Solver::Dual => n * n * p + self.decomposition(n) + 2.0 * n * p * self.q.unwrap_or(n),
             Solver::Krylov => KRYLOV_PASSES * 4.0 * n * p * self.block,
             Solver::Em => KRYLOV_PASSES * n * p * self.evidence(),
-            Solver::Svd | Solver::Auto | Solver::Newton | Solver::Lloyd | Solver::Given => {
-                6.0 * n * p * n.min(p)
-            }
+            Solver::Svd
+            | Solver::Auto
+            | Solver::Newton
+            | Solver::Lloyd
+            | Solver::Landmarks
+            | Solver::Given => 6.0 * n * p * n.min(p),
         }
     }
 
@@ -174,9 +181,12 @@ impl Costs {
             Solver::Dual => SQUARES * self.n * self.n + self.p * self.q.unwrap_or(self.n),
             Solver::Krylov => 16.0 * self.p * self.block,
             Solver::Em => EVIDENCES * self.p * self.evidence(),
-            Solver::Svd | Solver::Auto | Solver::Newton | Solver::Lloyd | Solver::Given => {
-                3.0 * self.n * self.p
-            }
+            Solver::Svd
+            | Solver::Auto
+            | Solver::Newton
+            | Solver::Lloyd
+            | Solver::Landmarks
+            | Solver::Given => 3.0 * self.n * self.p,
         };
         (cells * 8.0) as usize
     }
@@ -191,6 +201,7 @@ impl Costs {
             }
             Solver::Newton => no("it is for factor analysis; use eigen"),
             Solver::Lloyd => no("it is for k-means; use eigen"),
+            Solver::Landmarks => no("it is for kernel PCA; use eigen"),
             Solver::Given => no("it says that nothing was solved; use eigen"),
             Solver::Krylov if self.q.is_none() => no(
                 "it finds a given number of components; give a number instead of a fraction, or use eigen, \

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{BayesReport, ClusterReport, IcaReport, MixtureReport, Plan, RobustReport, Scaled, Solver};
+use super::{
+    BayesReport, ClusterReport, IcaReport, KernelReport, MixtureReport, Plan, RobustReport, Scaled, Solver,
+};
 use crate::algorithm::{Journey, RedundantFeatures, Stop};
 use crate::assess::Assessment;
 use crate::data::{counted_rows, counted_weight};
@@ -107,6 +109,8 @@ pub enum Details {
     Clusters(ClusterReport),
     /// Of independent components.
     Ica(IcaReport),
+    /// Of kernel PCA.
+    Kernel(KernelReport),
 }
 
 /// What a fit of factors adds to a report.
@@ -318,6 +322,14 @@ impl Report {
     pub fn ica(&self) -> Option<&IcaReport> {
         match &self.details {
             Some(Details::Ica(report)) => Some(report),
+            _ => None,
+        }
+    }
+
+    /// What kernel PCA adds; `None` for other models.
+    pub fn kernel(&self) -> Option<&KernelReport> {
+        match &self.details {
+            Some(Details::Kernel(report)) => Some(report),
             _ => None,
         }
     }

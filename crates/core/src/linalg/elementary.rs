@@ -2,7 +2,8 @@
 //!
 //! Each number goes through the same additions and multiplications without a branch, which the compiler turns
 //! into vector instructions. Fused multiply-add rounds alike everywhere (machines of before 2013 compute it slowly),
-//! so the bits are the same on every machine, and do not depend on the numbers beside. Errors are at most 2 units in the last place (4 for tanh).
+//! so the bits are the same on every machine, and do not depend on the numbers beside. Errors are at most 2 units in
+//! the last place (4 for tanh).
 
 use std::f64::consts::{LN_2, LOG2_E};
 
@@ -29,6 +30,11 @@ pub(crate) fn exp(values: &mut [f64]) {
     pulp::Arch::new().dispatch(Exp(values));
 }
 
+/// tanh y.
+pub(crate) fn tanh(y: &[f64], out: &mut [f64]) {
+    pulp::Arch::new().dispatch(Tanh(y, out));
+}
+
 /// tanh y and log cosh y = |y| + log(1 + e^(−2|y|)) − log 2, which share an exponential.
 pub(crate) fn tanh_and_log_cosh(y: &[f64], tanh: &mut [f64], log_cosh: &mut [f64]) {
     pulp::Arch::new().dispatch(TanhLogCosh(y, tanh, log_cosh));
@@ -49,6 +55,7 @@ pub(crate) fn tanh_and_sum_of_log_cosh(y: &[f64], tanh: &mut [f64], scratch: &mu
 
 // Structures instead of closures, because those are not compiled for the vector unit that they run on.
 struct Exp<'a>(&'a mut [f64]);
+struct Tanh<'a>(&'a [f64], &'a mut [f64]);
 struct TanhLogCosh<'a>(&'a [f64], &'a mut [f64], &'a mut [f64]);
 struct TanhFactors<'a>(&'a [f64], &'a mut [f64], &'a mut [f64]);
 struct SumAndProduct<'a>(&'a [f64], &'a [f64]);
@@ -60,6 +67,17 @@ impl pulp::NullaryFnOnce for Exp<'_> {
     fn call(self) {
         for x in self.0 {
             *x = exp_of(*x);
+        }
+    }
+}
+
+impl pulp::NullaryFnOnce for Tanh<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        for (y, tanh) in self.0.iter().zip(self.1) {
+            *tanh = Decay::of(*y).tanh(*y);
         }
     }
 }

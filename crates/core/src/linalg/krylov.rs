@@ -258,24 +258,52 @@ fn scale_to_unit(block: &mut Mat<f64>) {
 /// The `wanted` largest eigenpairs of a symmetric matrix (both triangles filled), or `None` when the
 /// iteration does not pay and the whole decomposition should be done instead.
 pub(crate) fn leading_eigen(matrix: MatRef<'_, f64>, wanted: usize, seed: u64) -> Result<Option<Eigen>> {
-    let n = matrix.nrows();
     let unit = super::power_of_two(super::max_abs_lower(matrix));
-    let mut krylov = BlockKrylov::new(n, wanted, seed);
+    let krylov = BlockKrylov::new(matrix.nrows(), wanted, seed);
+    let found = leading_eigen_of(krylov, |block| {
+        let mut image = product(matrix, block);
+        image.col_iter_mut().for_each(|c| c.iter_mut().for_each(|x| *x /= unit));
+        Ok(image)
+    })?;
+    Ok(found.converged().map(|e| rescaled(e, unit)))
+}
+
+/// The leading eigenpairs as far as they were found.
+pub(crate) struct LeadingEigen {
+    /// The best pairs.
+    pub(crate) best: Option<Eigen>,
+    /// Whether they are found.
+    pub(crate) done: bool,
+}
+
+impl LeadingEigen {
+    /// The pairs, if they are found.
+    pub(crate) fn converged(self) -> Option<Eigen> {
+        self.best.filter(|_| self.done)
+    }
+}
+
+/// The same of a matrix that is known by its products with blocks of vectors (n × b), until more products would
+/// not pay. Its numbers should be neither huge nor tiny.
+pub(crate) fn leading_eigen_of(
+    mut krylov: BlockKrylov,
+    multiply: impl Fn(MatRef<'_, f64>) -> Result<Mat<f64>>,
+) -> Result<LeadingEigen> {
+    let n = krylov.next_block().nrows();
     for _ in 0..3 {
-        let image = product(matrix, krylov.next_block());
+        let image = multiply(krylov.next_block())?;
         krylov.warm_up(&image);
     }
     // Products and bases of this size cost about as much as the whole decomposition.
     let mut columns = 0;
     while columns < n {
-        let mut image = product(matrix, krylov.next_block());
-        image.col_iter_mut().for_each(|c| c.iter_mut().for_each(|x| *x /= unit));
+        let image = multiply(krylov.next_block())?;
         columns += krylov.next_block().ncols();
         if krylov.absorb(image.as_ref())?.done {
-            return Ok(krylov.into_eigen().map(|e| rescaled(e, unit)));
+            return Ok(LeadingEigen { best: krylov.into_eigen(), done: true });
         }
     }
-    Ok(None)
+    Ok(LeadingEigen { best: krylov.into_eigen(), done: false })
 }
 
 fn rescaled(mut eigen: Eigen, unit: f64) -> Eigen {

@@ -26,7 +26,7 @@ pub(crate) use basis::{
 pub(crate) use cholesky::Cholesky;
 pub use eigen::Eigen;
 pub(crate) use eigen::{symmetric_eigen, symmetric_eigenvalues};
-pub(crate) use elementary::{exp, tanh_and_log_cosh, tanh_and_sum_of_log_cosh};
+pub(crate) use elementary::{exp, tanh, tanh_and_log_cosh, tanh_and_sum_of_log_cosh};
 pub(crate) use faer::ColRef;
 pub(crate) use faer::traits::RealField;
 pub use faer::{Mat, MatMut, MatRef};
@@ -34,7 +34,7 @@ pub(crate) use graded::{
     Determined, covariance_eigen, determined_by_earlier, dot, graded_columns, graded_eigen,
     graded_eigen_of_rests, graded_right_singular, padded,
 };
-pub(crate) use krylov::{BlockKrylov, leading_eigen};
+pub(crate) use krylov::{BlockKrylov, leading_eigen, leading_eigen_of};
 pub(crate) use lanes::{Lanes, packed, packed_len, pair_products};
 pub(crate) use latent::{GradedFactor, LatentFactor};
 pub(crate) use roots::{ObservedCell, RootLanes};

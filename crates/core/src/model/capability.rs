@@ -59,6 +59,11 @@ pub trait Model: Any + Debug + Send + Sync {
         None
     }
 
+    /// How far rows lie from the components.
+    fn as_novelty(&self) -> Option<&dyn Novelty> {
+        None
+    }
+
     /// Densities, outliers and new rows.
     fn as_density(&self) -> Option<&dyn Density> {
         None
@@ -96,6 +101,8 @@ pub enum Capability {
     Decode,
     /// [`Reconstruct`].
     Reconstruct,
+    /// [`Novelty`].
+    Novelty,
     /// [`Density`].
     Density,
     /// [`Fill`].
@@ -110,11 +117,12 @@ pub enum Capability {
 
 impl Capability {
     /// Each of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Encode,
         Self::Posterior,
         Self::Decode,
         Self::Reconstruct,
+        Self::Novelty,
         Self::Density,
         Self::Fill,
         Self::Loadings,
@@ -140,6 +148,7 @@ impl Capability {
             Self::Posterior => "a posterior distribution of its latent coordinates",
             Self::Decode => "a way back from latent coordinates to rows",
             Self::Reconstruct => "a reconstruction of rows",
+            Self::Novelty => "a novelty of rows without a density",
             Self::Density => "a density",
             Self::Fill => "a prediction of missing cells",
             Self::Loadings => "loadings",
@@ -155,6 +164,7 @@ impl Capability {
             Self::Posterior => model.as_posterior().is_some(),
             Self::Decode => model.as_decode().is_some(),
             Self::Reconstruct => model.as_reconstruct().is_some(),
+            Self::Novelty => model.as_novelty().is_some(),
             Self::Density => model.as_density().is_some(),
             Self::Fill => model.as_fill().is_some(),
             Self::Loadings => model.as_loadings().is_some(),
@@ -201,6 +211,14 @@ impl dyn Model {
     /// [`Error::Capability`].
     pub fn reconstructor(&self) -> Result<&dyn Reconstruct> {
         self.as_reconstruct().ok_or_else(|| self.lacks(Capability::Reconstruct))
+    }
+
+    /// The novelty of rows.
+    ///
+    /// # Errors
+    /// [`Error::Capability`].
+    pub fn novelty(&self) -> Result<&dyn Novelty> {
+        self.as_novelty().ok_or_else(|| self.lacks(Capability::Novelty))
     }
 
     /// The density.
@@ -289,6 +307,15 @@ pub trait Reconstruct: Sync {
     /// # Errors
     /// When the rows have another number of features or an infinite cell.
     fn reconstruct(&self, rows: &dyn RowSource, kind: Reconstruction) -> Result<Mat<f64>>;
+}
+
+/// How far rows lie from the components of a model that has no density.
+pub trait Novelty: Sync {
+    /// Squared distance of each row from the plane of the components: what SPE is, in the model's own space.
+    ///
+    /// # Errors
+    /// When the rows have another number of features, or a cell that is missing or infinite.
+    fn novelty(&self, rows: &dyn RowSource) -> Result<Vec<f64>>;
 }
 
 /// A density of rows.

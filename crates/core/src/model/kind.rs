@@ -3,6 +3,7 @@
 pub use super::clustering::KIND as KMEANS;
 pub use super::factors::KIND as FA;
 pub use super::independent::KIND as ICA;
+pub use super::kernel_components::KIND as KPCA;
 pub use super::mixture::KIND as MIXTURE;
 pub use super::ppca::KIND as PPCA;
 pub use super::predictive::KIND as BPCA;
@@ -31,7 +32,7 @@ pub struct Kind {
 }
 
 /// Every kind, in the order in which they are listed.
-pub static KINDS: &[&Kind] = &[&PPCA, &PCA, &FA, &BPCA, &MIXTURE, &ROBUST, &KMEANS, &ICA];
+pub static KINDS: &[&Kind] = &[&PPCA, &PCA, &FA, &BPCA, &MIXTURE, &ROBUST, &KMEANS, &ICA, &KPCA];
 
 impl Kind {
     /// The kind of this name.

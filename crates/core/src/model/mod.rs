@@ -10,6 +10,7 @@ mod groups;
 mod impute;
 mod independent;
 mod inference;
+mod kernel_components;
 pub mod kind;
 mod linear_gaussian;
 mod many_patterns;
@@ -17,6 +18,7 @@ mod mixture;
 mod posterior;
 mod ppca;
 mod predictive;
+mod preimage;
 mod principal_components;
 mod questions;
 mod robust;
@@ -25,18 +27,20 @@ mod sample;
 pub use arrays::{Array, Arrays, StoredArrays};
 pub use capability::{
     AnyModel, Assign, Capability, Decode, Density, Encode, Fill, LatentPosterior, Loadings, Memberships,
-    Model, Reconstruct,
+    Model, Novelty, Reconstruct,
 };
 pub use clustering::Clustering;
 pub use factors::{Factors, Scores};
 pub use gaussian::Gaussian;
 pub use impute::{Conditional, Imputed, Predicted};
 pub use independent::IndependentComponents;
+pub use kernel_components::{KernelComponents, KernelParts};
 pub use kind::{KINDS, Kind};
 pub use linear_gaussian::{LinearGaussian, Noise};
 pub use mixture::{ChunkMemberships, Mixture};
 pub use posterior::{LatentCovariance, Posterior};
 pub use predictive::{Predictive, Uncertainty};
+pub use preimage::Preimage;
 pub use principal_components::PrincipalComponents;
 pub use questions::{Outliers, Reconstruction};
 pub use robust::LinearStudent;

@@ -3,15 +3,19 @@
 use std::sync::Arc;
 
 use covary::data::Rows;
+use covary::kernel::{Kernel, KernelForm};
 use covary::linalg::Mat;
 use covary::model::{
-    AnyModel, Array, Arrays, Capability, Clustering, Factors, IndependentComponents, KINDS, Kind,
-    LinearGaussian, LinearStudent, Mixture, Model, Noise, Predictive, PrincipalComponents, Uncertainty,
+    AnyModel, Array, Arrays, Capability, Clustering, Factors, IndependentComponents, KINDS, KernelComponents,
+    KernelParts, Kind, LinearGaussian, LinearStudent, Mixture, Model, Noise, Predictive, Preimage,
+    PrincipalComponents, Uncertainty,
 };
 use covary::persist::SavedModel;
 use covary::{Error, Result};
 
-use crate::common::{Rng, close_all, close_matrix, dense_covariance, normal_matrix, random_model, table};
+use crate::common::{
+    Rng, close_all, close_matrix, dense_covariance, normal_matrix, random_model, row, table,
+};
 
 /// A model of each kind, of three features.
 fn models() -> Vec<AnyModel> {
@@ -29,7 +33,30 @@ fn models() -> Vec<AnyModel> {
         Arc::new(LinearStudent::new(random_model(3, 1, false, &mut rng), 4.5).unwrap()),
         Arc::new(Clustering::new(normal_matrix(2, 3, &mut rng), vec![0.75, 0.25], vec![2.0, 1.0]).unwrap()),
         Arc::new(IndependentComponents::new(random_model(3, 2, false, &mut rng), turn).unwrap()),
+        Arc::new(kernel_components(&mut rng)),
     ]
+}
+
+/// Two points and the direction between them: its length in the feature space is 1.
+fn kernel_components(rng: &mut Rng) -> KernelComponents {
+    let kernel = Kernel::new(KernelForm::Rbf, 0.5).unwrap();
+    let points = normal_matrix(2, 3, rng);
+    let apart = kernel.of(&row(&points, 0), &row(&points, 1));
+    let length = (2.0 - 2.0 * apart).sqrt();
+    KernelComponents::new(KernelParts {
+        kernel,
+        mean: vec![0.0; 3],
+        divisors: vec![1.0; 3],
+        points,
+        coefficients: Mat::from_fn(2, 1, |i, _| [1.0, -1.0][i] / length),
+        centre: vec![0.5, 0.5],
+        offset: vec![0.0],
+        square: 0.5 + 0.5 * apart,
+        variances: vec![0.5 * (1.0 - apart)],
+        noise: 0.0,
+        preimage: Preimage { kernel, alpha: 0.1, fixed_point: true },
+    })
+    .unwrap()
 }
 
 /// Two components with one latent variable and none.
@@ -105,7 +132,7 @@ fn what_a_model_cannot_do_is_one_sentence_that_names_who_can() {
     };
     assert_eq!(
         told(model.encoder().map(|_| ()).unwrap_err()),
-        "a mute model does not have latent coordinates; ppca, pca, fa, bpca, mixture, robust, kmeans and ica have"
+        "a mute model does not have latent coordinates; ppca, pca, fa, bpca, mixture, robust, kmeans, ica and kpca have"
     );
     assert_eq!(
         told(model.latent_posterior().map(|_| ()).unwrap_err()),

@@ -26,6 +26,7 @@ mod golden;
 mod holes;
 mod holes_questions;
 mod ica;
+mod kernel_pca;
 mod kmeans;
 mod laws;
 mod laws_holes;

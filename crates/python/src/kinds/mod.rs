@@ -6,6 +6,7 @@ mod bayes;
 mod clusters;
 mod factors;
 mod independent;
+mod kernels;
 mod mixtures;
 mod robust;
 
@@ -32,6 +33,7 @@ static BUILDERS: &[(&str, Builder)] = &[
     ("robust", robust::robust),
     ("kmeans", clusters::kmeans),
     ("ica", independent::ica),
+    ("kpca", kernels::kpca),
 ];
 
 /// Arrays that only one kind has: nothing when the model is of another.
@@ -44,6 +46,7 @@ static TABLES: &[Tables] = &[
     robust::tables,
     clusters::tables,
     independent::tables,
+    kernels::tables,
 ];
 
 /// Standard errors of the parameters.
