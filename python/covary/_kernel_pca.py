@@ -130,7 +130,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     Rows that lie off the rings are new:
 
-    >>> novelty = KernelPCA(8, kernel="rbf", gamma=1.0).fit(X).score_samples([[0.3, 0.0], [4.0, 4.0]])
+    >>> novelty = KernelPCA(12, kernel="rbf", gamma=1.0).fit(X).score_samples([[0.3, 0.0], [4.0, 4.0]])
     >>> bool(novelty[0] < 0.05 < 0.5 < novelty[1])
     True
     """

@@ -43,6 +43,11 @@ fn in_words(error: &Error, file: &str, names: &[String]) -> Failure {
             "{}: the value is {value}; replace it by a number or, if it is unknown, by an empty cell",
             place(cell)
         ),
+        Error::Missing { cell, operation: "a kernel" } => format!(
+            "{}: the cell is empty, and a kernel needs complete rows; fill such cells first, for example with \
+             covary impute and a model of kind ppca, or remove the row",
+            place(cell)
+        ),
         Error::Missing { cell, operation } => format!(
             "{}: the cell is empty, and {operation} needs complete rows; fill the cell, remove the row, or \
              fit the rows with --solver auto or em",
