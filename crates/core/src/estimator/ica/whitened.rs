@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
+use crate::blocks::for_each_block;
 use crate::control::Control;
 use crate::data::{Block, Cells, Chunk, Order, RowSource, map_chunks};
 use crate::error::Result;
-use crate::linalg::{Mat, packed, packed_len};
+use crate::linalg::{Mat, comparable, packed, packed_len, set_product};
 use crate::model::LinearGaussian;
 use crate::spectrum::Spectrum;
 
@@ -13,8 +14,11 @@ use crate::spectrum::Spectrum;
 pub(super) enum Whitening {
     /// They are such already.
     Given(usize),
-    /// Complete rows: u = Λ^-½Uᵀ(x − μ), the latent variables of a model without noise.
-    Complete(LinearGaussian),
+    /// Complete rows: u = Λ^-½Uᵀ(x − μ), by one product; `map` is UΛ^-½ (p × q).
+    Complete { mean: Vec<f64>, map: Mat<f64> },
+    /// The same of features that differ by orders of magnitude: the latent variables of a model without noise, which
+    /// knows each to its own scale.
+    Graded(LinearGaussian),
     /// Rows with missing values: mean and covariance of what u is when the missing cells have the distribution
     /// that PPCA gives them.
     Incomplete {
@@ -29,10 +33,17 @@ pub(super) enum Whitening {
 impl Whitening {
     /// By the spectrum of complete rows or of those with missing values.
     pub(super) fn new(spectrum: &Spectrum, complete: bool) -> Result<Self> {
-        if complete {
-            return Ok(Self::Complete(noise_free(spectrum)?));
-        }
         let (noise, values) = (spectrum.noise_variance(), &spectrum.eigenvalues()[..spectrum.n_components()]);
+        if complete {
+            let model = noise_free(spectrum)?;
+            let features = model.loadings().row_iter().map(|w| w.squared_norm_l2());
+            if !comparable(features.chain(values.iter().copied())) {
+                return Ok(Self::Graded(model));
+            }
+            let u = spectrum.vectors();
+            let map = Mat::from_fn(u.nrows(), u.ncols(), |j, k| u[(j, k)] / values[k].sqrt());
+            return Ok(Self::Complete { mean: spectrum.mean().to_vec(), map });
+        }
         Ok(Self::Incomplete {
             model: spectrum.ppca()?,
             stretch: values.iter().map(|v| v / (v - noise)).collect(),
@@ -44,7 +55,8 @@ impl Whitening {
     pub(super) fn width(&self) -> usize {
         match self {
             Self::Given(q) => *q,
-            Self::Complete(model) => model.n_latent(),
+            Self::Complete { map, .. } => map.ncols(),
+            Self::Graded(model) => model.n_latent(),
             Self::Incomplete { model, .. } => model.n_latent() + packed_len(model.n_latent()),
         }
     }
@@ -63,7 +75,7 @@ impl Whitening {
 
     fn knows_nothing(&self, chunk: &Chunk<'_>, row: usize) -> bool {
         match (self, chunk.cells()) {
-            (Self::Given(_) | Self::Complete(_), _) => false,
+            (Self::Given(_) | Self::Complete { .. } | Self::Graded(_), _) => false,
             (_, Cells::Observed(rows)) => rows.row(row).0.is_empty(),
             (_, cells) => (0..chunk.ncols()).all(|j| cells.get(row, j).is_nan()),
         }
@@ -71,7 +83,8 @@ impl Whitening {
 
     fn coordinates(&self, chunk: &Chunk<'_>) -> Result<Chunk<'static>> {
         let coordinates = match self {
-            Self::Complete(model) => model.latent_mean(chunk)?,
+            Self::Complete { mean, map } => projected(chunk, mean, map),
+            Self::Graded(model) => model.latent_mean(chunk)?,
             Self::Incomplete { model, stretch, left } => expected(model, chunk, stretch, left)?,
             Self::Given(_) => Mat::new(),
         };
@@ -93,6 +106,18 @@ pub(super) fn noise_free(spectrum: &Spectrum) -> Result<LinearGaussian> {
         loadings.col_as_slice_mut(k).iter_mut().for_each(|x| *x *= value.sqrt());
     }
     LinearGaussian::new(spectrum.mean().to_vec(), loadings, 0.0.into())
+}
+
+/// (x − μ) UΛ^-½ of each row (n × q).
+fn projected(chunk: &Chunk<'_>, mean: &[f64], map: &Mat<f64>) -> Mat<f64> {
+    let (mut out, mut start) = (Mat::zeros(chunk.nrows(), map.ncols()), 0);
+    chunk.with_wide(|view| {
+        for_each_block(view, None, mean, 1.0, |rows| {
+            set_product(out.as_mut().subrows_mut(start, rows.nrows()), rows, map.as_ref());
+            start += rows.nrows();
+        });
+    });
+    out
 }
 
 /// Mean D z̄ and packed covariance D (C − σ²M⁻¹) D of u for each row (n × (q + q(q+1)/2)). By the law of total
