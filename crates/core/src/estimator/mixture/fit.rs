@@ -286,11 +286,13 @@ impl MixturePpca {
     ) -> Result<(Optimum<M>, Vec<NumberOfGroups>)> {
         let (fewest, most) = self.groups_to_grow();
         // Random starts are asked for where the search is to be thorough.
-        if fewest == most && most > 1 && self.random_starts == 0 {
-            if let Some(found) = search.groups_apart(pooled, most, self.run.seed)? {
-                let table = vec![self.measured_row(&found, pooled, search)?];
-                return Ok((found, table));
-            }
+        if fewest == most
+            && most > 1
+            && self.random_starts == 0
+            && let Some(found) = search.groups_apart(pooled, most, self.run.seed)?
+        {
+            let table = vec![self.measured_row(&found, pooled, search)?];
+            return Ok((found, table));
         }
         let mut current = search.optimum(Mixture::new(vec![1.0], vec![pooled.component.clone()])?)?;
         let mut table = vec![self.measured_row(&current, pooled, search)?];
