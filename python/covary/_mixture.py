@@ -22,9 +22,9 @@ class MixturePPCA(Steps, DensityQuestions, DensityMixin, Estimator):
     they have any covariance, as in scikit-learn's ``GaussianMixture``. Rows may have missing values (NaN):
     the likelihood is that of the observed cells.
 
-    The number of groups grows one by one: each group is split along its leading axes, short runs show which
-    split is best, and at the end groups are split and merged as long as that gains. So the result hardly
-    depends on chance. A prior that counts as one row keeps groups from shrinking onto a few rows.
+    Groups that lie apart are found from clusters of the rows. Otherwise the number of groups grows one by one: each
+    group is split along its leading axes, short runs show which split is best, and at the end groups are split and
+    merged as long as that gains. So the result hardly depends on chance. A prior that counts as one row keeps groups from shrinking onto a few rows.
 
     Parameters
     ----------

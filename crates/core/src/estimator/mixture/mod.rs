@@ -36,8 +36,9 @@ const PRIOR_ROWS: f64 = 1.0;
 /// A mixture of PPCA, or with [`diagonal`](Self::diagonal) noise of factor analysers, by maximum likelihood:
 /// $p(x) = \sum_k \pi_k\, N(x \mid \mu_k, W_k W_k^\top + \Psi_k)$ \[TB99b, GH96\].
 ///
-/// The number of components grows one by one: each is split along its leading axes, short runs show which
-/// split is best, and at the end components are split and merged as long as that gains. A prior worth one row
+/// Groups that lie apart are found from clusters of the rows. Otherwise the number of components grows one by one:
+/// each is split along its leading axes, short runs show which split is best, and at the end components are split
+/// and merged as long as that gains. A prior worth one row
 /// keeps components from shrinking onto a few rows. Rows may have missing values.
 ///
 /// ```
