@@ -40,6 +40,8 @@ pub(crate) struct Search<'a> {
     pub(crate) limits: Limits,
     /// Trials in a row that must fail before swaps end.
     pub(crate) failures: usize,
+    /// Whether moves of single rows are tried: of many rows each gains next to nothing.
+    pub(crate) row_moves: bool,
 }
 
 impl Search<'_> {
@@ -97,7 +99,7 @@ impl<'a> Swaps<'a> {
 
     /// The centres after the best move of a single row, looked for once from where Lloyd's method has come to rest.
     fn row_moved(&self) -> Option<Mat<f64>> {
-        if self.failures > 0 {
+        if self.failures > 0 || !self.search.row_moves {
             return None;
         }
         let labels = self.rows.iter().map(|row| row.centre);

@@ -6,7 +6,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::fit::{Look, best_start, failures};
+use super::fit::{Look, best_start, cheap, failures};
 use super::report::{KTable, KTableRow};
 use super::{KMeans, Start};
 use crate::algorithm::Limits;
@@ -105,7 +105,8 @@ fn inertia(
         Start::Given(_) => Seeding::PlusPlus,
     };
     let failures = failures(rows, clusters);
-    let search = Search { sample: rows, problem: &problem, limits: LIMITS, failures };
+    let row_moves = cheap(failures);
+    let search = Search { sample: rows, problem: &problem, limits: LIMITS, failures, row_moves };
     let starts = if polish { family.starts } else { 2 };
     let family = family.clone().polish(polish && family.polish).starts(starts);
     Ok(best_start(&family, seeding, clusters, &search, &control.quiet())?.inertia)

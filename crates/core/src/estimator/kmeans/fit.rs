@@ -176,7 +176,9 @@ impl<'a> Look<'a> {
             return draw(seeding, asked, &sample, &problem, &mut stream(family.run.seed, 0));
         }
         let failures = if whole && !family.brief { failures(&sample, asked) } else { *FAILURES.start() };
-        let search = Search { sample: &sample, problem: &problem, limits: limits(family), failures };
+        let row_moves = cheap(failures);
+        let limits = limits(family);
+        let search = Search { sample: &sample, problem: &problem, limits, failures, row_moves };
         let found = best_start(family, seeding, asked, &search, control)?;
         story.swaps = found.swaps;
         if whole {
@@ -309,6 +311,11 @@ impl<'a> Look<'a> {
 pub(super) fn failures(rows: &Table<'_>, clusters: usize) -> usize {
     let (n, p) = rows.shape();
     (SQUARES / (n * p).saturating_mul(clusters).max(1)).clamp(*FAILURES.start(), *FAILURES.end())
+}
+
+/// Whether a trial costs so little that more than the fewest are made.
+pub(super) fn cheap(failures: usize) -> bool {
+    failures > *FAILURES.start()
 }
 
 /// The generator of a start.
