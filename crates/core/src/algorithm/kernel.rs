@@ -4,8 +4,8 @@ use super::Components;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::linalg::{
-    BlockKrylov, Eigen, Mat, MatRef, leading_eigen_of, leading_entry, negligible, power_of_two, product,
-    symmetric_eigen,
+    BlockKrylov, Eigen, Mat, MatRef, SymmetricTiles, leading_eigen_of, leading_entry, negligible,
+    power_of_two, symmetric_eigen,
 };
 
 /// Below this size the whole decomposition is as fast as the leading part.
@@ -19,10 +19,10 @@ const LEAST_RESIDUAL: f64 = 1e-5;
 /// The kernel matrix of weighted rows, centred as it is multiplied.
 ///
 /// With r = √w and n = Σw, the matrix is $G = (I - rr^\top/n) R K R (I - rr^\top/n)$, R = diag(r): its eigenvalues
-/// are n times the variances along the directions in the feature space. K is the only n × n array.
+/// are n times the variances along the directions in the feature space. Half of K is the only array of such a size.
 pub(crate) struct CentredKernel {
-    values: Mat<f64>, // K (n × n)
-    roots: Vec<f64>,  // √w (n)
+    values: SymmetricTiles, // K (n × n)
+    roots: Vec<f64>,        // √w (n)
     weight: f64,
     unit: f64,
     /// Σⱼ wⱼ k(xᵢ, xⱼ) / n (n).
@@ -63,19 +63,20 @@ pub(crate) struct SpectrumOptions {
 
 impl CentredKernel {
     /// Of kernel values (n × n) and weights.
-    pub(crate) fn new(values: Mat<f64>, weights: &[f64]) -> Result<Self> {
-        if !values.as_ref().is_all_finite() {
+    pub(crate) fn new(values: SymmetricTiles, weights: &[f64]) -> Result<Self> {
+        if !values.is_all_finite() {
             return Err(Error::Scale);
         }
         let n = weights.len();
         let weight: f64 = weights.iter().sum();
         let shares = Mat::from_fn(n, 1, |i, _| weights[i] / weight);
-        let means: Vec<f64> = product(values.as_ref(), shares.as_ref()).col_as_slice(0).to_vec();
+        let means: Vec<f64> = values.times(shares.as_ref()).col_as_slice(0).to_vec();
+        let diagonal = values.diagonal();
         let square = means.iter().enumerate().map(|(i, m)| m * shares[(i, 0)]).sum::<f64>();
         // Each term is a squared distance from the mean: none is a difference of large sums.
-        let own = |i: usize| weights[i] * (values[(i, i)] - 2.0 * means[i] + square);
+        let own = |i: usize| weights[i] * (diagonal[i] - 2.0 * means[i] + square);
         let trace = (0..n).map(own).sum();
-        let largest = (0..n).fold(0.0, |a: f64, i| a.max(values[(i, i)].abs() * weights[i]));
+        let largest = (0..n).fold(0.0, |a: f64, i| a.max(diagonal[i].abs() * weights[i]));
         let roots = weights.iter().map(|w| w.sqrt()).collect();
         Ok(Self { values, roots, weight, unit: power_of_two(largest), means, square, trace })
     }
@@ -85,7 +86,7 @@ impl CentredKernel {
         let mut inner = block.to_owned();
         self.centre(&mut inner);
         self.times_roots(&mut inner, 1.0);
-        let mut out = product(self.values.as_ref(), inner.as_ref());
+        let mut out = self.values.times(inner.as_ref());
         self.times_roots(&mut out, 1.0 / self.unit);
         self.centre(&mut out);
         out
@@ -147,7 +148,7 @@ impl CentredKernel {
                 control.check()?;
                 Ok(self.multiply(block))
             };
-            let found = leading_eigen_of(BlockKrylov::new(n, q, options.seed), multiply)?.converged();
+            let found = leading_eigen_of(BlockKrylov::narrow(n, q, options.seed), multiply)?.converged();
             Ok::<_, Error>(found.map(|eigen| scaled(eigen, self.unit)))
         };
         match options.components {
@@ -181,16 +182,13 @@ impl CentredKernel {
         Ok(least.filter(|v| *v < -(rounding(n, &[self.trace.abs()]))))
     }
 
-    /// All eigenpairs, of the matrix centred in its place.
-    fn whole(mut self) -> Result<Eigen> {
-        let (means, square, roots, unit) = (&self.means, self.square, &self.roots, self.unit);
-        for (j, (mean, root)) in means.iter().zip(roots).enumerate() {
-            let column = self.values.col_as_slice_mut(j);
-            for (i, value) in column.iter_mut().enumerate() {
-                *value = (*value - means[i] - mean + square) * roots[i] * root / unit;
-            }
-        }
-        Ok(scaled(symmetric_eigen(self.values.as_ref())?, unit))
+    /// All eigenpairs, of the centred matrix.
+    fn whole(self) -> Result<Eigen> {
+        let Self { values, means, square, roots, unit, .. } = self;
+        let centred = |i: usize, j: usize, value: f64| {
+            (value - means[i] - means[j] + square) * roots[i] * roots[j] / unit
+        };
+        Ok(scaled(symmetric_eigen(values.into_whole(centred).as_ref())?, unit))
     }
 }
 

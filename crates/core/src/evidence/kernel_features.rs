@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::moments::check_features;
+use super::moments::{ShiftedProducts, check_features};
 use super::{Accumulator, Moments};
-use crate::data::{Chunk, Order};
+use crate::data::Chunk;
 use crate::error::{Error, Result};
 use crate::kernel::FeatureMap;
 
@@ -12,7 +12,7 @@ use crate::kernel::FeatureMap;
 #[derive(Debug, Clone)]
 pub struct KernelFeatures {
     map: Arc<FeatureMap>,
-    moments: Moments, // of φ (m)
+    moments: Moments, // of φ or, where the map says so, of kernel values (m)
     diagonal: f64,    // Σ w k(x, x)
 }
 
@@ -24,8 +24,8 @@ impl KernelFeatures {
     }
 
     /// Moments of the rows in the feature space (m).
-    pub fn moments(&self) -> &Moments {
-        &self.moments
+    pub fn moments(&self) -> Moments {
+        self.map.product_factor().map_or_else(|| self.moments.clone(), |factor| self.moments.solved(factor))
     }
 
     /// Σ w k(x, x): the trace of the kernel matrix of the rows.
@@ -35,9 +35,14 @@ impl KernelFeatures {
 
     /// Σ w (k(x, x) − ‖φ(x)‖²): the trace that the landmarks leave out.
     pub fn left_out(&self) -> f64 {
-        let mean: f64 = self.moments.mean().iter().map(|m| m * m).sum();
-        let held = self.moments.weight() * (self.moments.total_variance() + mean);
-        let rounding = 1e-14 * self.diagonal.abs();
+        self.left_out_of(&self.moments())
+    }
+
+    /// The same, given the moments of φ.
+    pub(crate) fn left_out_of(&self, moments: &Moments) -> f64 {
+        let mean: f64 = moments.mean().iter().map(|m| m * m).sum();
+        let held = moments.weight() * (moments.total_variance() + mean);
+        let rounding = self.map.trace_rounding() * self.diagonal.abs();
         Some(self.diagonal - held).filter(|left| *left > rounding).unwrap_or(0.0)
     }
 }
@@ -45,18 +50,20 @@ impl KernelFeatures {
 impl Accumulator for KernelFeatures {
     fn update(&mut self, chunk: &Chunk<'_>) -> Result<()> {
         check_features(self.map.n_inputs(), chunk.ncols())?;
-        let (map, m) = (Arc::clone(&self.map), self.map.n_features());
+        let map = Arc::clone(&self.map);
+        // One shift for the whole chunk: a merge costs m² as every row does.
+        let mut sums: Option<ShiftedProducts<f64>> = None;
         map.for_each_block(chunk, |first, features, diagonal| {
-            let cells: Vec<f64> = features.col_iter().flat_map(|c| c.iter().copied()).collect();
-            let rows = Chunk::from_rows(chunk.first_row() + first, cells, m, Order::Rows)?;
-            let rows = match chunk.weights() {
-                Some(weights) => rows.with_weights(&weights[first..first + diagonal.len()])?,
-                None => rows,
-            };
-            let weight = |i: usize| chunk.weights().map_or(1.0, |w| w[first + i]);
+            let rows = features.as_ref().transpose(); // (b × m)
+            let weights = chunk.weights().map(|w| &w[first..first + rows.nrows()]);
+            sums.get_or_insert_with(|| ShiftedProducts::around(rows, weights)).add(rows, weights);
+            let weight = |i: usize| weights.map_or(1.0, |w| w[i]);
             self.diagonal += diagonal.iter().enumerate().map(|(i, k)| weight(i) * k).sum::<f64>();
-            self.moments.update(&rows)
-        })
+            Ok(())
+        })?;
+        let Some(sums) = sums else { return Ok(()) };
+        let part = sums.finish();
+        if part.is_finite() { self.moments.merge(&part) } else { Err(Error::Scale) }
     }
 
     fn merge(&mut self, other: &Self) -> Result<()> {

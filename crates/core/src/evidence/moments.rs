@@ -2,10 +2,10 @@
 
 use super::Accumulator;
 use super::center::Center;
-use crate::blocks::{for_each_block, provisional_mean, provisional_unit};
+use crate::blocks::{ShiftedSum, for_each_block, provisional_mean, provisional_unit};
 use crate::data::{Cells, Chunk, Real};
 use crate::error::{Cell, Error, Result};
-use crate::linalg::{Mat, MatRef, lower_crossproduct, mirror_lower, symmetric_eigenvalues};
+use crate::linalg::{Cholesky, Mat, MatRef, lower_crossproduct, mirror_lower, symmetric_eigenvalues};
 
 /// How far a given covariance may be from symmetric and semidefinite, in units of the features' deviations.
 const SYMMETRY: f64 = 1e-10;
@@ -155,6 +155,18 @@ impl Moments {
         Self { center, scatter, ..*self }
     }
 
+    /// Those of L⁻¹x for a triangular L (p × p).
+    pub(crate) fn solved(&self, factor: &Cholesky) -> Self {
+        let mut mean = Mat::from_fn(self.n_features(), 1, |j, _| self.center.mean[j]);
+        factor.solve_lower(mean.as_mut());
+        let center = Center::exact(self.rows(), self.weight(), mean.col_as_slice(0).to_vec());
+        let mut scatter = self.scatter.clone();
+        mirror_lower(&mut scatter);
+        factor.solve_lower(scatter.as_mut());
+        factor.solve_lower(scatter.transpose_mut());
+        Self { center, scatter, ..*self }
+    }
+
     /// With every weight multiplied by a factor above 0.
     pub(crate) fn times(&self, factor: f64) -> Self {
         let Center { rows, weight, mean, rest } = self.center.clone();
@@ -203,25 +215,55 @@ impl Moments {
 
     /// Of the rows of one chunk; the products are done in the precision `T` of the cells, the sums in double.
     fn of_view<T: Precision>(view: MatRef<'_, T>, weights: Option<&[f64]>) -> Self {
-        let p = view.ncols();
-        let shift = provisional_mean(view, weights);
-        let unit = T::unit(view, weights, &shift);
-        let mut products = T::Products::new(p, unit);
-        let sum = for_each_block(view, weights, &shift, unit, |block| products.add(block));
-        let mut scatter = products.finish();
-        let (center, offset) = Center::from_shifted(&sum, &shift);
-        add_outer(&mut scatter, -center.weight, &offset);
-        Self { center, scatter, single: false, fast: false }
+        let mut sums = ShiftedProducts::around(view, weights);
+        sums.add(view, weights);
+        sums.finish()
     }
 
-    fn is_finite(&self) -> bool {
+    pub(super) fn is_finite(&self) -> bool {
         self.center.mean.iter().all(|m| m.is_finite())
             && (0..self.n_features()).all(|i| self.scatter[(i, i)].is_finite())
     }
 }
 
+/// Sums over rows that are near a shift: parts of a chunk that are made one after the other.
+pub(super) struct ShiftedProducts<T: Precision> {
+    shift: Vec<f64>,
+    unit: f64,
+    products: T::Products,
+    sum: ShiftedSum,
+}
+
+impl<T: Precision> ShiftedProducts<T> {
+    /// Of no rows yet, with a shift and a unit that suit the given ones.
+    pub(super) fn around(view: MatRef<'_, T>, weights: Option<&[f64]>) -> Self {
+        let p = view.ncols();
+        let shift = provisional_mean(view, weights);
+        let unit = T::unit(view, weights, &shift);
+        let sum = ShiftedSum { rows: 0, weight: 0.0, total: vec![0.0; p] };
+        Self { products: T::Products::new(p, unit), shift, unit, sum }
+    }
+
+    /// Adds rows.
+    pub(super) fn add(&mut self, view: MatRef<'_, T>, weights: Option<&[f64]>) {
+        let products = &mut self.products;
+        let more = for_each_block(view, weights, &self.shift, self.unit, |block| products.add(block));
+        self.sum.rows += more.rows;
+        self.sum.weight += more.weight;
+        self.sum.total.iter_mut().zip(&more.total).for_each(|(t, m)| *t += m);
+    }
+
+    /// Their moments.
+    pub(super) fn finish(self) -> Moments {
+        let mut scatter = self.products.finish();
+        let (center, offset) = Center::from_shifted(&self.sum, &self.shift);
+        add_outer(&mut scatter, -center.weight, &offset);
+        Moments { center, scatter, single: false, fast: false }
+    }
+}
+
 /// What differs between single and double precision when rows are squared.
-trait Precision: Real {
+pub(super) trait Precision: Real {
     /// Where products are added up.
     type Products: Products<Self>;
     /// Unit in which deviations are squared.
@@ -229,7 +271,7 @@ trait Precision: Real {
 }
 
 /// The sum of `unit² · blockᵀ block` over blocks, lower triangle.
-trait Products<T> {
+pub(super) trait Products<T> {
     fn new(p: usize, unit: f64) -> Self;
     fn add(&mut self, block: MatRef<'_, T>);
     fn finish(self) -> Mat<f64>;
@@ -262,7 +304,7 @@ impl Precision for f32 {
 }
 
 /// Products of some hundred rows in single precision, then added to the total in double.
-struct SingleProducts {
+pub(super) struct SingleProducts {
     single: Mat<f32>,
     rows: usize,
     double: Mat<f64>,

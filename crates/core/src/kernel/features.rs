@@ -7,6 +7,12 @@ use crate::data::Chunk;
 use crate::error::{Error, Result};
 use crate::linalg::{Cholesky, Mat, MatMut};
 
+/// Rounding of L⁻¹ S L⁻ᵀ, relative to its trace, that is let pass: where landmarks are nearly combinations of others
+/// it is more, and rows are mapped before they are squared.
+const PRODUCT_ROUNDING: f64 = 1e-9;
+/// Rounding of a trace of squares, relative to it.
+const TRACE_ROUNDING: f64 = 1e-14;
+
 /// $\varphi(x) = L^{-1} k(Z, x)$ with $K_{ZZ} = L L^\top$ for landmarks Z \[WS01\].
 ///
 /// φ(x)·φ(x′) is k(x, x′) wherever x or x′ is a landmark, and the best that functions of the landmarks can do
@@ -25,6 +31,7 @@ pub struct FeatureMap {
     points: Arc<Points>,
     landmarks: Mat<f64>, // (m × p)
     factor: Cholesky,    // L (m × m)
+    rounding: f64,       // of L⁻¹ S L⁻ᵀ relative to its trace
 }
 
 impl FeatureMap {
@@ -39,7 +46,10 @@ impl FeatureMap {
         }
         let points = Points::around(kernel, landmarks.as_ref(), mean, &vec![1.0; p])?;
         let factor = Cholesky::new(points.gram(), "the kernel matrix of the landmarks")?;
-        Ok(Self { points: Arc::new(points), landmarks, factor })
+        let trace: f64 = points.diagonal(points.columns()).iter().sum();
+        // A bound on what rounding of the entries of S does to the trace of L⁻¹ S L⁻ᵀ.
+        let rounding = f64::EPSILON * factor.inverse_size() * trace;
+        Ok(Self { points: Arc::new(points), landmarks, factor, rounding })
     }
 
     /// m.
@@ -62,14 +72,28 @@ impl FeatureMap {
         self.factor.solve_upper(b);
     }
 
-    /// Calls `f` with the place of each block in the chunk, φ of its rows (m × b) and k(x, x) of each.
+    /// L where the covariance of φ is found as L⁻¹ S L⁻ᵀ from the covariance S of kernel values: m² operations for
+    /// each row less. `None` where that would lose digits.
+    pub(crate) fn product_factor(&self) -> Option<&Cholesky> {
+        (self.rounding <= PRODUCT_ROUNDING).then_some(&self.factor)
+    }
+
+    /// What rounding may do to the trace of the covariance of φ, relative to it.
+    pub(crate) fn trace_rounding(&self) -> f64 {
+        self.product_factor().map_or(TRACE_ROUNDING, |_| self.rounding.max(TRACE_ROUNDING))
+    }
+
+    /// Calls `f` with the place of each block in the chunk, its rows (m × b) and k(x, x) of each: as φ, or as kernel
+    /// values where there is a [`product_factor`](Self::product_factor).
     pub(crate) fn for_each_block(
         &self,
         chunk: &Chunk<'_>,
         mut f: impl FnMut(usize, MatMut<'_, f64>, Vec<f64>) -> Result<()>,
     ) -> Result<()> {
         self.points.for_each_block(chunk, |first, block, mut values| {
-            self.factor.solve_lower(values.as_mut());
+            if self.product_factor().is_none() {
+                self.factor.solve_lower(values.as_mut());
+            }
             f(first, values, self.points.diagonal(block))
         })
     }

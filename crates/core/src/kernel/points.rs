@@ -9,7 +9,7 @@ use super::{Kernel, KernelForm, power};
 use crate::blocks::Frame;
 use crate::data::Chunk;
 use crate::error::{Error, Result};
-use crate::linalg::{Mat, MatMut, MatRef, exp, set_product, tanh};
+use crate::linalg::{Mat, MatMut, MatRef, SymmetricTiles, exp, set_product, tanh};
 
 /// Rows of a block.
 pub(crate) const BLOCK_ROWS: usize = 256;
@@ -143,6 +143,23 @@ impl Points {
             }
         });
         out
+    }
+
+    /// The same, held once.
+    pub(crate) fn gram_tiles(&self) -> SymmetricTiles {
+        SymmetricTiles::from_tiles(self.len(), |first, start, mut tile| {
+            let block = self.columns.as_ref().subcols(start, tile.ncols());
+            let points = first..first + tile.nrows();
+            let mut room = Vec::new();
+            for r in (0..block.ncols()).step_by(TILE_ROWS) {
+                let rows = block.subcols(r, TILE_ROWS.min(block.ncols() - r));
+                self.tile(points.clone(), rows, tile.as_mut().subcols_mut(r, rows.ncols()), &mut room);
+            }
+            if first == start {
+                let own = self.diagonal(block);
+                own.into_iter().enumerate().for_each(|(r, own)| tile[(r, r)] = own);
+            }
+        })
     }
 
     /// Inner products (or sums of absolute differences) with row r of the block become kernel values.

@@ -20,13 +20,17 @@ const ROUNDING: f64 = 8.0 * f64::EPSILON;
 /// rounding too.
 const PATIENCE: usize = 3;
 
+/// Columns that products take at once: fewer cost as much.
+const COLUMNS: usize = 4;
+
 /// The state of the iteration.
 #[derive(Debug, Clone)]
 pub(crate) struct BlockKrylov {
     wanted: usize,
     tolerance: f64,
     block: usize,
-    limit: usize,
+    warm_ups: usize,     // products that only make a better start
+    limit: usize,        // of columns of the basis
     basis: Mat<f64>,     // Q (n × m), orthonormal
     image: Mat<f64>,     // A Q (n × m)
     projected: Mat<f64>, // T = QᵀAQ (m × m)
@@ -55,7 +59,18 @@ impl BlockKrylov {
     /// Looks for the `wanted` largest eigenpairs of an n × n matrix.
     pub(crate) fn new(n: usize, wanted: usize, seed: u64) -> Self {
         // Oversampling: the gap that matters is to the first eigenvalue outside the block.
-        let block = (wanted + 8 + wanted / 4).min(n);
+        Self::with_block(n, wanted, wanted + 8 + wanted / 4, 6, seed)
+    }
+
+    /// The same with a block that is little more than what is wanted, and a basis of many of them. More products, of
+    /// fewer columns in all: for matrices whose products take as long as their columns.
+    pub(crate) fn narrow(n: usize, wanted: usize, seed: u64) -> Self {
+        let block = (wanted + 2 + wanted / 16).next_multiple_of(COLUMNS);
+        Self { warm_ups: 0, ..Self::with_block(n, wanted, block, 14, seed) }
+    }
+
+    fn with_block(n: usize, wanted: usize, block: usize, blocks: usize, seed: u64) -> Self {
+        let block = block.min(n);
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let start = Mat::from_fn(n, block, |_, _| StandardNormal.sample(&mut rng));
         let empty = Mat::zeros(n, 0);
@@ -63,7 +78,8 @@ impl BlockKrylov {
             wanted,
             tolerance: Self::TOLERANCE,
             block,
-            limit: (6 * block).min(n),
+            warm_ups: 3,
+            limit: (blocks * block).min(n),
             next: orthonormal_outside(&start, empty.as_ref()),
             basis: empty.clone(),
             image: empty,
@@ -290,7 +306,7 @@ pub(crate) fn leading_eigen_of(
     multiply: impl Fn(MatRef<'_, f64>) -> Result<Mat<f64>>,
 ) -> Result<LeadingEigen> {
     let n = krylov.next_block().nrows();
-    for _ in 0..3 {
+    for _ in 0..krylov.warm_ups {
         let image = multiply(krylov.next_block())?;
         krylov.warm_up(&image);
     }

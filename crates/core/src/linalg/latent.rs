@@ -42,9 +42,18 @@ pub(crate) enum LatentFactor {
         eigen: Eigen,
         /// Eigenvalues that are not rounding.
         rank: usize,
-        /// Where features are of very different scales, what solves for z without G.
-        stiff: Option<Box<StiffLeastSquares>>,
+        /// What gives z of scaled deviations.
+        solution: NoiselessSolution,
     },
+}
+
+/// Least squares without noise, z = A⁺e.
+#[derive(Debug, Clone)]
+pub(crate) enum NoiselessSolution {
+    /// A⁺ itself (q × p).
+    PseudoInverse(Mat<f64>),
+    /// Where features are of very different scales, reflections, which do without G.
+    Stiff(Box<StiffLeastSquares>),
 }
 
 impl LatentFactor {
@@ -65,42 +74,34 @@ impl LatentFactor {
         }
         if graded {
             let (stiff, eigen, rank) = StiffLeastSquares::new(a);
-            return Ok(Self::Noiseless { eigen, rank, stiff: Some(Box::new(stiff)) });
+            return Ok(Self::Noiseless { eigen, rank, solution: NoiselessSolution::Stiff(Box::new(stiff)) });
         }
         mirror_lower(&mut gram);
         let eigen = symmetric_eigen(gram.as_ref())?;
         let floor = eigen.values.first().copied().unwrap_or(0.0) * f64::EPSILON * q.max(p) as f64;
         let rank = eigen.values.iter().take_while(|v| **v > floor).count();
-        Ok(Self::Noiseless { eigen, rank, stiff: None })
+        let solution = NoiselessSolution::PseudoInverse(pseudo_inverse(a, &eigen, rank));
+        Ok(Self::Noiseless { eigen, rank, solution })
     }
 
     /// Posterior means `M⁻¹Aᵀe` (q × rows) of scaled deviations e (rows × p); least squares without noise.
     pub(crate) fn latent(&self, a: MatRef<'_, f64>, e: MatRef<'_, f64>) -> Mat<f64> {
         let mut z = Mat::zeros(a.ncols(), e.nrows());
-        if let Self::Narrow { factor, .. } = self {
-            let mut t = e.transpose().to_owned(); // (p × rows)
-            factor.solve(t.as_mut());
-            set_product(z.as_mut(), a.transpose(), t.as_ref());
-            return z;
-        }
-        if let Self::Graded(factor) = self {
-            return factor.latent(a, e);
-        }
-        if let Self::Noiseless { stiff: Some(stiff), .. } = self {
-            return stiff.solve(e);
-        }
-        set_product(z.as_mut(), a.transpose(), e.transpose());
         match self {
-            Self::Noisy { factor, .. } => factor.solve(z.as_mut()),
-            Self::Noiseless { eigen, rank, .. } => {
-                let v = eigen.vectors.subcols(0, *rank);
-                let mut t = product(v.transpose(), z.as_ref());
-                for i in 0..*rank {
-                    t.row_mut(i).iter_mut().for_each(|x| *x /= eigen.values[i]);
-                }
-                z = product(v, t.as_ref());
+            Self::Noisy { factor, .. } => {
+                set_product(z.as_mut(), a.transpose(), e.transpose());
+                factor.solve(z.as_mut());
             }
-            Self::Narrow { .. } | Self::Graded(_) => {}
+            Self::Narrow { factor, .. } => {
+                let mut t = e.transpose().to_owned(); // (p × rows)
+                factor.solve(t.as_mut());
+                set_product(z.as_mut(), a.transpose(), t.as_ref());
+            }
+            Self::Graded(factor) => return factor.latent(a, e),
+            Self::Noiseless { solution: NoiselessSolution::Stiff(stiff), .. } => return stiff.solve(e),
+            Self::Noiseless { solution: NoiselessSolution::PseudoInverse(inverse), .. } => {
+                set_product(z.as_mut(), inverse.as_ref(), e.transpose());
+            }
         }
         z
     }
@@ -245,6 +246,16 @@ impl GradedFactor {
         }
         z
     }
+}
+
+/// A⁺ = V Λ⁻¹ (AV)ᵀ (q × p) of the eigenvalues of AᵀA = V Λ Vᵀ that are not rounding.
+fn pseudo_inverse(a: MatRef<'_, f64>, eigen: &Eigen, rank: usize) -> Mat<f64> {
+    let v = eigen.vectors.subcols(0, rank);
+    let mut along = product(a, v); // AV (p × rank)
+    for (k, value) in eigen.values[..rank].iter().enumerate() {
+        along.col_as_slice_mut(k).iter_mut().for_each(|x| *x /= value);
+    }
+    product(v, along.transpose())
 }
 
 /// The factor of `gram + noise · I`.

@@ -15,6 +15,7 @@ mod roots;
 mod square;
 mod stiff;
 mod svd;
+mod tiles;
 
 use faer::linalg::matmul::triangular::{BlockStructure, matmul as triangular_matmul};
 use faer::{Accum, Par};
@@ -41,6 +42,7 @@ pub(crate) use roots::{ObservedCell, RootLanes};
 pub(crate) use square::{inverse, nearest_orthogonal};
 pub(crate) use stiff::StiffLeastSquares;
 pub(crate) use svd::right_singular;
+pub(crate) use tiles::SymmetricTiles;
 
 /// Tasks into which whole-matrix work is split, whatever the number of threads.
 const TASKS: usize = 8;

@@ -230,12 +230,11 @@ impl Factors {
     /// # Errors
     /// When the rows have another number of features or an infinite cell.
     pub fn transform<'a>(&self, rows: impl Into<Rows<'a>>, scores: Scores) -> Result<Mat<f64>> {
-        let z = match scores {
-            Scores::Regression => self.gaussian.latent_mean(rows)?,
-            Scores::Bartlett => self.gaussian.least_squares(rows)?,
-        };
-        // Bartlett's scores turn as those of the posterior do: (T⁻¹GT⁻ᵀ)⁻¹T⁻¹b = TᵀG⁻¹b.
-        Ok(self.turned_rows(z))
+        match scores {
+            Scores::Regression => self.gaussian.turned_latent_mean(rows, self.turn()),
+            // They turn as those of the posterior do: (T⁻¹GT⁻ᵀ)⁻¹T⁻¹b = TᵀG⁻¹b.
+            Scores::Bartlett => Ok(self.turned_rows(self.gaussian.least_squares(rows)?)),
+        }
     }
 
     /// The posterior of the factors of each row: mean Tᵀ E\[z | x\] and covariance TᵀCT.

@@ -12,7 +12,7 @@ use super::inference::{Inference, Purpose};
 use crate::control::Control;
 use crate::data::{Chunk, RowSource, Rows, map_chunks};
 use crate::error::{Error, Result};
-use crate::linalg::{Mat, MatRef, product};
+use crate::linalg::{Mat, MatRef, product, set_product};
 use crate::memory;
 
 /// How a row is rebuilt from its latent coordinates.
@@ -70,9 +70,20 @@ impl LinearGaussian {
     /// # Errors
     /// When rows have another number of features or an infinite cell, or the answer does not fit in memory.
     pub fn latent_mean<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Mat<f64>> {
+        self.turned_latent_mean(rows, None)
+    }
+
+    /// The same as Tᵀz for a turn T (q × q).
+    pub(super) fn turned_latent_mean<'a>(
+        &self,
+        rows: impl Into<Rows<'a>>,
+        turn: Option<&Mat<f64>>,
+    ) -> Result<Mat<f64>> {
         let (rows, inference) = (rows.into(), Inference::new(self, Purpose::Posterior));
         room_for("the table of coordinates", rows.source(), self.n_latent())?;
-        let parts = map_chunks(rows.source(), |chunk| latent_of(&inference, chunk))?;
+        let parts = map_chunks(rows.source(), |chunk| {
+            columns_of(&inference, chunk, self.n_latent(), |group| Ok(turned(turn, group.latent())))
+        })?;
         Ok(stack(self.n_latent(), parts.iter().map(Mat::as_ref)))
     }
 
@@ -244,12 +255,19 @@ pub(super) fn latent_of(inference: &Inference<'_>, chunk: &Chunk<'_>) -> Result<
     columns_of(inference, chunk, inference.n_latent(), |group| Ok(group.latent()))
 }
 
+/// Tᵀz of latent coordinates as columns (q × rows).
+fn turned(turn: Option<&Mat<f64>>, z: Mat<f64>) -> Mat<f64> {
+    let Some(t) = turn else { return z };
+    let mut out = Mat::zeros(t.ncols(), z.ncols());
+    set_product(out.as_mut(), t.transpose(), z.as_ref());
+    out
+}
+
 /// Writes column i of `columns` to row `rows[i]`.
 pub(super) fn scatter_rows(out: &mut Mat<f64>, rows: &[usize], columns: MatRef<'_, f64>) {
-    for j in 0..out.ncols() {
-        for (i, row) in rows.iter().enumerate() {
-            out[(*row, j)] = columns[(j, i)];
-        }
+    for (j, from) in (0..out.ncols()).zip(columns.row_iter()) {
+        let to = out.col_as_slice_mut(j);
+        rows.iter().zip(from.iter()).for_each(|(row, x)| to[*row] = *x);
     }
 }
 
@@ -280,14 +298,17 @@ pub(super) fn room_for(what: &'static str, source: &dyn RowSource, width: usize)
     source.n_rows().map_or(Ok(()), |n| memory::check(what, &[2, n, width]))
 }
 
-/// The parts below each other.
+/// The parts below each other, column by column on all threads.
 pub(super) fn stack<'a>(width: usize, parts: impl Iterator<Item = MatRef<'a, f64>> + Clone) -> Mat<f64> {
-    let mut out = Mat::zeros(parts.clone().map(|p| p.nrows()).sum(), width);
-    let mut start = 0;
-    for part in parts {
-        out.as_mut().subrows_mut(start, part.nrows()).copy_from(part);
-        start += part.nrows();
-    }
+    let parts: Vec<MatRef<'a, f64>> = parts.collect();
+    let mut out = Mat::zeros(parts.iter().map(|p| p.nrows()).sum(), width);
+    out.as_mut().par_col_iter_mut().enumerate().for_each(|(j, mut column)| {
+        let mut start = 0;
+        for part in &parts {
+            column.as_mut().subrows_mut(start, part.nrows()).copy_from(part.col(j));
+            start += part.nrows();
+        }
+    });
     out
 }
 

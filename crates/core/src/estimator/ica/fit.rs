@@ -14,7 +14,7 @@ use crate::algorithm::ica::{FastIca, Geometry, Picard, Search, Unmixing, deflati
 use crate::algorithm::optimise::best;
 use crate::algorithm::{Components, Journey, Limits, Stop, drive};
 use crate::control::Control;
-use crate::data::{RowSource, counted_weight};
+use crate::data::{RowSource, Thinned, counted_weight};
 use crate::error::{Error, Result};
 use crate::estimator::{Details, Fit, Ppca, Report, Run};
 use crate::evidence::Contrast;
@@ -27,6 +27,10 @@ use crate::spectrum::Spectrum;
 const TOLERANCE: f64 = 1e-7;
 /// The same of starts among which one is to be chosen: where the optimum is, not yet its digits.
 const ROUGH: f64 = 1e-3;
+/// The same where some of the rows lead the way: about what chance makes of them.
+const SKETCHED: f64 = 1e-2;
+/// Rows that lead the way, for each pair of sources.
+const ROWS_PER_PAIR: usize = 30;
 /// Objectives that differ by no more than this belong to one optimum.
 const SAME: f64 = 1e-5;
 /// First of the streams of random numbers for starts.
@@ -122,7 +126,7 @@ impl Ica {
         if enough > limits.tolerance && converged(&ends[winner]) {
             let left = Limits { iterations: limits.iterations, ..limits };
             let begin = Arc::clone(&ends[winner].found.matrix);
-            match self.climb(rows, begin, left, control) {
+            match self.climb_all(rows, begin, left, control) {
                 Err(Error::Interrupted) => ends[winner].journey.stop = Stop::Interrupted,
                 end => ends[winner].continue_with(end?),
             }
@@ -130,8 +134,31 @@ impl Ica {
         Ok((ends, winner))
     }
 
-    /// From one start to an optimum.
+    /// From one start to an optimum: first of some of the rows, where there are many, then of all.
     fn climb(
+        &self,
+        rows: &dyn RowSource,
+        start: Arc<Mat<f64>>,
+        limits: Limits,
+        control: &Control<'_>,
+    ) -> Result<End> {
+        let enough = ROWS_PER_PAIR * start.nrows() * start.nrows();
+        let Some(some) = Thinned::to_about(rows, enough).filter(|_| limits.tolerance < SKETCHED) else {
+            return self.climb_all(rows, start, limits, control);
+        };
+        let sketched = Limits { tolerance: SKETCHED, ..limits };
+        let (start, passes) = match self.climb_all(&some, Arc::clone(&start), sketched, control) {
+            Ok(end) => (end.found.matrix, end.journey.passes.div_ceil(some.step())),
+            Err(Error::Interrupted) => return Err(Error::Interrupted),
+            Err(_) => (start, 0), // rows that say nothing by themselves
+        };
+        let mut end = self.climb_all(rows, start, limits, control)?;
+        end.journey.passes += passes;
+        Ok(end)
+    }
+
+    /// From one start to an optimum of these rows.
+    fn climb_all(
         &self,
         rows: &dyn RowSource,
         start: Arc<Mat<f64>>,

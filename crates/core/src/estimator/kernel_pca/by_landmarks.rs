@@ -26,7 +26,7 @@ pub(super) struct ByLandmarks {
 impl ByLandmarks {
     pub(super) fn of(map: &FeatureMap, evidence: &KernelFeatures, family: &KernelPca) -> Result<Self> {
         let (moments, m) = (evidence.moments(), map.n_features());
-        let (weight, left_out) = (moments.weight(), evidence.left_out());
+        let (weight, left_out) = (moments.weight(), evidence.left_out_of(&moments));
         let trace = weight * moments.total_variance() + left_out;
         if !trace.is_finite() {
             return Err(Error::Scale);

@@ -138,7 +138,7 @@ impl<'a> Look<'a> {
         memory::check("the kernel matrix of the rows", &[n, n])?;
         let p = self.mean.len();
         let compared = Points::around(kernel, points.as_ref(), &self.mean, &vec![1.0; p])?;
-        let centred = CentredKernel::new(compared.gram(), &weights)?;
+        let centred = CentredKernel::new(compared.gram_tiles(), &weights)?;
         drop(compared);
         let found = Exact::of(centred, &weights, family, plan.plan.solver, control)?;
         let coordinates = found.coordinates(&weights);

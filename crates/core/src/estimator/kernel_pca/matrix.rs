@@ -12,7 +12,7 @@ use crate::control::Control;
 use crate::data::RowSource;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
-use crate::linalg::Mat;
+use crate::linalg::{Mat, SymmetricTiles};
 use crate::memory;
 use crate::model::KernelComponents;
 
@@ -60,7 +60,7 @@ pub(super) fn fit_matrix(
         Size { rows: n, features: 0, components: family.components, landmarks: None, memory: usize::MAX };
     let plan = choose(family.solver, &size)?;
     let kernel = Kernel::new(family.form, 1.0)?;
-    let centred = CentredKernel::new(values, &weights)?;
+    let centred = CentredKernel::new(SymmetricTiles::of_lower(values.as_ref()), &weights)?;
     let means = centred.means.clone();
     let found = Exact::of(centred, &weights, family, plan.plan.solver, control)?;
     let coordinates = found.coordinates(&weights);

@@ -1,0 +1,134 @@
+//! A large symmetric matrix held once: the tiles on and below its diagonal.
+//!
+//! Half of the memory of the whole, and a product with a block of vectors reads each tile once and uses it twice,
+//! for itself and for its mirror image.
+
+use rayon::prelude::*;
+
+use super::{Mat, MatMut, MatRef, TASKS, add_product};
+
+/// Rows and columns of a tile, which stays in a core's own cache: 512 kB.
+const TILE: usize = 256;
+
+/// The tiles A_IJ, I ≥ J, of a symmetric matrix (n × n).
+#[derive(Debug, Clone)]
+pub(crate) struct SymmetricTiles {
+    n: usize,
+    tiles: Vec<Tile>,
+}
+
+#[derive(Debug, Clone)]
+struct Tile {
+    first_row: usize,
+    first_column: usize,
+    rows: usize,
+    columns: usize,
+    cells: Vec<f64>, // column after column
+}
+
+impl Tile {
+    fn values(&self) -> MatRef<'_, f64> {
+        MatRef::from_column_major_slice(&self.cells, self.rows, self.columns)
+    }
+}
+
+impl SymmetricTiles {
+    /// Tiles as `make` fills them on all threads, given the first row, the first column and room of zeros.
+    pub(crate) fn from_tiles(n: usize, make: impl Fn(usize, usize, MatMut<'_, f64>) + Sync) -> Self {
+        let starts = || (0..n).step_by(TILE);
+        let places: Vec<(usize, usize)> =
+            starts().flat_map(|j| (j..n).step_by(TILE).map(move |i| (i, j))).collect();
+        let size = |start: usize| TILE.min(n - start);
+        let tile = |(first_row, first_column): (usize, usize)| {
+            let (rows, columns) = (size(first_row), size(first_column));
+            // The system's own zeros: a matrix would write them once more.
+            let mut cells = vec![0.0; rows * columns];
+            make(first_row, first_column, MatMut::from_column_major_slice_mut(&mut cells, rows, columns));
+            Tile { first_row, first_column, rows, columns, cells }
+        };
+        Self { n, tiles: places.into_par_iter().map(tile).collect() }
+    }
+
+    /// Of a whole matrix, whose lower triangle is read.
+    pub(crate) fn of_lower(matrix: MatRef<'_, f64>) -> Self {
+        Self::from_tiles(matrix.nrows(), |i, j, mut tile| {
+            for c in 0..tile.ncols() {
+                for r in 0..tile.nrows() {
+                    tile[(r, c)] = matrix[((i + r).max(j + c), (i + r).min(j + c))];
+                }
+            }
+        })
+    }
+
+    /// Whether every number is finite.
+    pub(crate) fn is_all_finite(&self) -> bool {
+        self.tiles.par_iter().all(|tile| tile.values().is_all_finite())
+    }
+
+    /// The diagonal (n).
+    pub(crate) fn diagonal(&self) -> Vec<f64> {
+        let on_diagonal = self.tiles.iter().filter(|tile| tile.first_row == tile.first_column);
+        on_diagonal.flat_map(|tile| (0..tile.rows).map(|i| tile.values()[(i, i)])).collect()
+    }
+
+    /// A B for a block of vectors (n × b): Σ over tiles, in an order that does not depend on the threads.
+    pub(crate) fn times(&self, block: MatRef<'_, f64>) -> Mat<f64> {
+        let share = self.tiles.len().div_ceil(TASKS).max(1);
+        let parts: Vec<Mat<f64>> =
+            self.tiles.par_chunks(share).map(|tiles| self.part(tiles, block)).collect();
+        let mut parts = parts.into_iter();
+        let mut out = parts.next().unwrap_or_else(|| Mat::zeros(self.n, block.ncols()));
+        parts.for_each(|part| out += part);
+        out
+    }
+
+    fn part(&self, tiles: &[Tile], block: MatRef<'_, f64>) -> Mat<f64> {
+        let mut out = Mat::zeros(self.n, block.ncols());
+        for tile in tiles {
+            let (values, &Tile { first_row, first_column, rows, columns, .. }) = (tile.values(), tile);
+            let below = out.as_mut().subrows_mut(first_row, rows);
+            add_product(below, values, block.subrows(first_column, columns), 1.0);
+            if first_row != first_column {
+                let above = out.as_mut().subrows_mut(first_column, columns);
+                add_product(above, values.transpose(), block.subrows(first_row, rows), 1.0);
+            }
+        }
+        out
+    }
+
+    /// The whole matrix, as `f` of row, column and value changes it.
+    pub(crate) fn into_whole(self, f: impl Fn(usize, usize, f64) -> f64) -> Mat<f64> {
+        let mut out = Mat::zeros(self.n, self.n);
+        for tile in self.tiles {
+            for (k, value) in tile.cells.iter().enumerate() {
+                let (row, column) = (tile.first_row + k % tile.rows, tile.first_column + k / tile.rows);
+                let value = f(row, column, *value);
+                (out[(row, column)], out[(column, row)]) = (value, value);
+            }
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::product;
+
+    fn entry(i: usize, j: usize) -> f64 {
+        ((i.max(j) * 7 + i.min(j) * 13) % 31) as f64 - 15.0
+    }
+
+    #[test]
+    fn products_are_those_of_the_whole_matrix() {
+        for n in [1, 5, 256, 257, 700] {
+            let whole = Mat::from_fn(n, n, entry);
+            let tiles = SymmetricTiles::of_lower(whole.as_ref());
+            let block = Mat::from_fn(n, 3, |i, j| ((i + 5 * j) % 11) as f64 - 5.0);
+            // Small whole numbers: products and sums are exact in any order.
+            assert_eq!(tiles.times(block.as_ref()), product(whole.as_ref(), block.as_ref()), "{n}");
+            assert_eq!(tiles.diagonal(), (0..n).map(|i| entry(i, i)).collect::<Vec<_>>());
+            assert_eq!(tiles.into_whole(|_, _, x| x), whole);
+        }
+    }
+}
