@@ -36,7 +36,7 @@ python: $(VENV)/ready ## the Python package, imported from python/ with the libr
 # What the tests need, and python/ on the path of this Python and of every process that it starts.
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet maturin numpy scikit-learn scipy mypy pandas polars pyarrow pytest
+	$(VENV)/bin/pip install --quiet maturin numpy scikit-learn scipy matplotlib mypy pandas polars pyarrow pytest
 	$(VENV)/bin/python -c "import site; open(site.getsitepackages()[0] + '/covary.pth', 'w').write('$(CURDIR)/python\n')"
 	touch $@
 
