@@ -25,6 +25,10 @@ else:
         The command ``covary`` is in this package too and needs none of them.
         """
         if name == "__all__" or not name.startswith("_"):
+            if name == "plot":
+                import covary.plot
+
+                return covary.plot
             from covary import _public
 
             if name in ("__all__", *_public.__all__):
