@@ -16,6 +16,7 @@ from covary._covary import __version__
 # Type checkers take this for true; typing itself would be imported for this alone.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from covary import plot as plot
     from covary._public import *
 else:
 
@@ -36,4 +37,4 @@ else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
     def __dir__():
-        return sorted({*globals(), *__getattr__("__all__")})
+        return sorted({*globals(), "plot", *__getattr__("__all__")})

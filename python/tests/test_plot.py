@@ -49,7 +49,8 @@ def drawn(display):
 
 
 def test_every_picture_has_a_function_and_a_display():
-    wanted = "scree selection scores biplot loadings correlation_circle distances contributions row latent_grid missing trace residuals clusters"
+    wanted = """scree selection scores biplot loadings correlation_circle distances contributions row latent_grid missing
+        trace residuals clusters"""
     for name in wanted.split():
         function = getattr(plot, name)
         assert "ax" in inspect.signature(function).parameters

@@ -118,7 +118,8 @@ def table_of_colours(ax, numbers, rows, columns, label, decimals=2, limit=None):
     bare(ax)
     name_axis(ax.yaxis, rows)
     long = max((len(short(c)) for c in columns), default=0) > 4 and len(columns) > 4
-    name_axis(ax.xaxis, columns, rotation=45 if long else 0, ha="right" if long else "center", rotation_mode="anchor" if long else None)
+    aslant = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+    name_axis(ax.xaxis, columns, **(aslant if long else {}))
     if numbers.size <= MOST_NUMBERS:
         for (i, j), value in np.ndenumerate(numbers):
             if np.isfinite(value):
@@ -160,6 +161,8 @@ def draw_points(ax, points, colour=None, label=None, size=None):
 
 def groups_of(colour):
     """The different values in order where they are few or no numbers, else None."""
-    values = sorted(set(colour.tolist()), key=lambda v: (not isinstance(v, (int, float)), v if isinstance(v, (int, float)) else str(v)))
+    values = set(colour.tolist())
     is_number = colour.dtype.kind in "iuf"
-    return None if is_number and len(values) > MOST_GROUPS else values
+    if is_number and len(values) > MOST_GROUPS:
+        return None
+    return sorted(values) if is_number else sorted(values, key=str)

@@ -44,14 +44,18 @@ class MissingDisplay(Display):
         table = np.repeat(self.patterns, self.counts, axis=0) if self.by_pattern else self.missing
         n = len(table)
         edges = np.linspace(0, n, min(n, MOST_BANDS) + 1).astype(int)
-        bands = np.add.reduceat(table.astype(float), edges[:-1], axis=0) / np.diff(edges)[:, None] if n else np.zeros((1, table.shape[1]))
-        ax.imshow(bands, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest", extent=(-0.5, table.shape[1] - 0.5, max(n, 1), 0))
+        bands = np.zeros((1, table.shape[1]))
+        if n:
+            bands = np.add.reduceat(table.astype(float), edges[:-1], axis=0) / np.diff(edges)[:, None]
+        extent = (-0.5, table.shape[1] - 0.5, max(n, 1), 0)
+        ax.imshow(bands, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest", extent=extent)
         ax.spines[:].set_visible(True)
         ax.spines[:].set_color(GREY)
         labels = [f"{name}  {100 * share:.0f} %" if share > 0 else name for name, share in zip(self.features, self.fraction)]
         name_axis(ax.xaxis, labels, rotation=45, ha="right", rotation_mode="anchor")
         ax.set_ylabel("rows, by pattern" if self.by_pattern else "rows")
-        title(ax, f"{100 * self.missing.mean() if self.missing.size else 0:.1f} % of the cells are missing, in {len(self.counts)} patterns")
+        share = self.missing.mean() if self.missing.size else 0.0
+        title(ax, f"{100 * share:.1f} % of the cells are missing, in {len(self.counts)} patterns")
 
 
 def missing(X, *, by_pattern=False, ax=None):

@@ -47,7 +47,8 @@ class ScoresDisplay(Display):
             values, vectors = np.linalg.eigh(covariance)
             width, height = 2 * np.sqrt(np.maximum(values[::-1], 0))
             angle = np.degrees(np.arctan2(vectors[1, 1], vectors[0, 1]))
-            ax.add_patch(Ellipse(self.scores[row], width, height, angle=angle, facecolor="none", edgecolor=GREY, alpha=0.5, lw=0.8))
+            style = {"facecolor": "none", "edgecolor": GREY, "alpha": 0.5, "lw": 0.8}
+            ax.add_patch(Ellipse(self.scores[row], width, height, angle=angle, **style))
         cross(ax)
         draw_points(ax, self.scores, self.colour, self.colour_name)
         ax.set_xlabel(self.components[0])
@@ -129,7 +130,8 @@ class BiplotDisplay(ScoresDisplay):
     def __init__(self, *, loadings, features, standardised=False, **plane):
         super().__init__(**plane)
         self.loadings, self.features, self.standardised = loadings, features, standardised
-        longest, reach = np.abs(loadings).max(initial=0.0), np.nanpercentile(np.abs(self.scores), 98) if len(self.scores) else 1.0
+        longest = np.abs(loadings).max(initial=0.0)
+        reach = np.nanpercentile(np.abs(self.scores), 98) if len(self.scores) else 1.0
         self.arrow_scale = float(0.95 * reach / longest) if longest > 0 else 1.0
 
     @classmethod
@@ -234,9 +236,13 @@ class LatentGridDisplay(Display):
 
     def _draw_images(self, ax, side):
         height, width = self.image
-        pictures = self.rows.reshape(side, side, height, width).transpose(0, 2, 1, 3).reshape(side * height, side * width)
+        pictures = self.rows.reshape(side, side, height, width)
         low, high = np.percentile(pictures, [5, 99.5])
-        ax.imshow(pictures, cmap="gray_r", vmin=low, vmax=high, extent=(0, 1, 1, 0), aspect="auto", interpolation="nearest")
+        # A pixel of nothing between pictures.
+        pictures = np.pad(pictures, ((0, 0), (0, 0), (1, 1), (1, 1)), constant_values=low)
+        height, width = height + 2, width + 2
+        sheet = pictures.transpose(0, 2, 1, 3).reshape(side * height, side * width)
+        ax.imshow(sheet, cmap="gray_r", vmin=low, vmax=high, extent=(0, 1, 1, 0), aspect="auto", interpolation="nearest")
         ax.set_aspect(height / width)
         for k in range(1, side):
             ax.axhline(k / side, color=FAINT, lw=0.8)

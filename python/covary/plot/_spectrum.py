@@ -46,14 +46,15 @@ class ScreeDisplay(Display):
         places = np.arange(len(self.ratio))
         ax.bar(places, 100 * self.ratio, color=MAIN, width=0.7)
         ax.plot(places, 100 * self.cumulative, color=ACCENT, marker="o", markersize=4, lw=1.5)
-        ax.annotate("together", (places[-1], 100 * self.cumulative[-1]), (0, 7), textcoords="offset points", ha="right", color=ACCENT)
+        last = (places[-1], 100 * self.cumulative[-1])
+        ax.annotate("together", last, (0, 7), textcoords="offset points", ha="right", color=ACCENT)
         if self.noise is not None and self.noise > 0:
             ax.axhline(100 * self.noise, color=GREY, ls=":", lw=1)
             ax.annotate("noise of one direction", (1, 100 * self.noise), (0, 3), xycoords=("axes fraction", "data"),
                         textcoords="offset points", ha="right", fontsize="small", color=GREY)
         step = -(-len(places) // 20)
         ax.set_xticks(places[::step], self.names[::step])
-        ax.set_ylim(0, max(105.0, 0))
+        ax.set_ylim(0, 105)
         ax.set_ylabel("share of the variance (%)")
         title(ax, "What components explain")
 

@@ -14,9 +14,11 @@
 use crate::error::Result;
 use crate::linalg::{Cholesky, GradedFactor, LatentFactor, Mat, MatRef, add_product, product};
 
-/// A cell is computed once more without the row that it stands in when so much larger than what is expected.
+/// 1 minus the leverage of a cell that no others determine, but for rounding.
+const UNDETERMINED: f64 = 1e-10;
+/// A cell so much larger than what is expected of it is left out, and the expectation computed once more …
 const WILD: f64 = 1e4;
-/// … and lies so many deviations out that rounding of it would show.
+/// … where it lies so many deviations out that its rounding would show.
 const FAR: f64 = 1e5;
 
 /// What is needed for each cell of rows that observe the same cells.
@@ -56,8 +58,8 @@ impl CellFactor {
             _ => None,
         };
         let leverages = own.as_ref().unwrap_or(factor).leverages(a);
-        // Of these few cells none can be told by the others, so that S has no direction of noise alone.
-        let least = 0.5 / (a.ncols() + 1) as f64;
+        // Without noise the others determine a cell, or they do not: then S is regular.
+        let least = if noise > 0.0 { 0.5 / (a.ncols() + 1) as f64 } else { UNDETERMINED };
         let cells: Vec<usize> = (0..a.nrows()).filter(|j| 1.0 - leverages[*j] < least).collect();
         let alone = match cells.is_empty() {
             true => None,

@@ -213,10 +213,11 @@ fn large_means_small_noise_and_lonely_features() {
                 for (j, (residual, deviation)) in twofold(&model, &row(&x, i)).into_iter().enumerate() {
                     let what = (mean, lonely, &noise, i, j);
                     relative(found.deviation[(i, j)], deviation, 1e-9, ("deviation", what));
-                    // Rounding of the largest cell (ε/2 = 1.1e-16), in deviations of this one.
+                    // Rounding of the largest cell (ε/2 = 1.1e-16), in deviations of this one; a cell is a sum of some ten of
+                    // them.
                     let rounding = 1.1e-16 * if lonely { 3e3 } else { 5.0 } / deviation;
                     let d = (residual / deviation).powi(2);
-                    close(found.cell[(i, j)], d, (1e-11 + rounding) * (1.0 + d), ("cell", what));
+                    close(found.cell[(i, j)], d, (1e-11 + 10.0 * rounding) * (1.0 + d), ("cell", what));
                     let expected = x[(i, j)] - residual;
                     let size = 1e-12 * (1.0 + expected.abs()) + 1e-9 * deviation;
                     close(found.expected[(i, j)], expected, size, ("expected", what));
@@ -241,6 +242,14 @@ fn without_noise_the_rest_determines_a_cell() {
     }
     let (t2, spe) = plane.t2_spe(&x).unwrap();
     check_sums(&found, &t2, &spe, 1e-12);
+    // One component: each cell is so many times the other, however much of the direction it has.
+    for slope in [2.0, 30.0, 1e3] {
+        let w = Mat::from_fn(2, 1, |i, _| [1.0, slope][i]);
+        let line = LinearGaussian::new(vec![0.0; 2], w, Noise::Isotropic(0.0)).unwrap();
+        let found = line.contributions(Rows::from_slice(&[2.0, 5.0], 2).unwrap()).unwrap();
+        relative(found.expected[(0, 0)], 5.0 / slope, 1e-9, ("small", slope));
+        relative(found.expected[(0, 1)], 2.0 * slope, 1e-9, ("large", slope));
+    }
     // As many cells as components: nothing is determined, and all is as with the dense covariance.
     let two = plane.marginal(&[0, 3]).unwrap();
     let dense = Dense::of(&two);
