@@ -1,5 +1,5 @@
 # Everything a stranger needs: cargo and pip fetch what the project uses; Rust and Python 3.10 or newer have to be there.
-.PHONY: help demo test soak lint docs python bench compare large install clean
+.PHONY: help demo test soak lint docs python pictures bench compare large install clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -36,9 +36,12 @@ python: $(VENV)/ready ## the Python package, imported from python/ with the libr
 # What the tests need, and python/ on the path of this Python and of every process that it starts.
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet maturin numpy scikit-learn scipy mypy pandas polars pyarrow pytest
+	$(VENV)/bin/pip install --quiet maturin numpy scikit-learn scipy matplotlib mypy pandas polars pyarrow pytest
 	$(VENV)/bin/python -c "import site; open(site.getsitepackages()[0] + '/covary.pth', 'w').write('$(CURDIR)/python\n')"
 	touch $@
+
+pictures: $(VENV)/ready ## the pictures of docs/plots.md, from the package as `make python` has built it
+	$(VENV)/bin/python docs/examples/plots.py
 
 bench: ## fits against the physical work they contain, in one run
 	cargo bench -p covary --bench foundation --bench holes --bench factor --bench select --bench groups

@@ -16,6 +16,7 @@ from covary._covary import __version__
 # Type checkers take this for true; typing itself would be imported for this alone.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from covary import plot as plot
     from covary._public import *
 else:
 
@@ -25,6 +26,10 @@ else:
         The command ``covary`` is in this package too and needs none of them.
         """
         if name == "__all__" or not name.startswith("_"):
+            if name == "plot":
+                import covary.plot
+
+                return covary.plot
             from covary import _public
 
             if name in ("__all__", *_public.__all__):
@@ -32,4 +37,4 @@ else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
     def __dir__():
-        return sorted({*globals(), *__getattr__("__all__")})
+        return sorted({*globals(), "plot", *__getattr__("__all__")})

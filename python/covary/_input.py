@@ -261,3 +261,12 @@ def whole(name, value, largest=_LARGEST_COUNT):
     if not isinstance(value, Integral) or value < 0:
         raise ValueError(f"{name}={value!r} must be a whole number that is not negative")
     return min(int(value), largest)
+
+
+def framed(table, X):
+    """A table (n, p) with the index and the names of X where that is a data frame; of pandas or of polars."""
+    if hasattr(X, "iloc") and hasattr(X, "columns"):
+        return type(X)(table, index=X.index, columns=X.columns)
+    if type(X).__module__.partition(".")[0] == "polars" and hasattr(X, "columns"):
+        return type(X)(table, schema=list(X.columns))
+    return table

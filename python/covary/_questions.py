@@ -5,7 +5,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array
 
 from covary import _covary
-from covary._input import Observed, filled, is_single, numbers, rows_of, seed_of, weights_of, whole
+from covary._input import Observed, filled, framed, is_single, numbers, rows_of, seed_of, weights_of, whole
 
 
 # Names of features in a message.
@@ -183,6 +183,81 @@ class DensityQuestions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """
         model = self._fitted()
         return model.outliers(rows_of(self, X), self.n_threads)
+
+    def contributions(self, X):
+        """What each cell adds to the distance of its row, and what the rest of the row expects of it.
+
+        Parameters
+        ----------
+        X : as for `fit`
+
+        Returns
+        -------
+        dict of ndarrays of shape (n, p), or of data frames where X is one
+            NaN where a cell is missing.
+
+            - `t2`: shares of Hotelling's T², which add up to that of `outliers`; below 0 where a cell lies towards
+              the mean of what the others say.
+            - `spe`: shares of the squared distance from the plane, which add up to it.
+            - `cell`: by how much the squared Mahalanobis distance of the row would fall if the cell were missing; χ²
+              with one degree of freedom for rows of the model, so that one cell in a hundred is above 6.6. NaN where
+              the other cells leave no variance, as without noise.
+            - `expected`, `deviation`: what the rest of the row expects and the standard deviation of that, as
+              `impute` gives them if the cell is missing.
+
+            A mixture answers by the component that a row most probably belongs to. Of a robust model shares and `cell`
+            are those of its scale, and deviations those of the t distribution.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from covary import PPCA
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(200, 1)) @ np.ones((1, 4)) + 0.1 * rng.normal(size=(200, 4))
+        >>> model = PPCA(1).fit(X)
+        >>> x = X[:1].copy()
+        >>> x[0, 2] += 2
+        >>> told = model.contributions(x)
+        >>> int(told["cell"].argmax())
+        2
+        >>> bool(abs(told["expected"][0, 2] - X[0, 2]) < 4 * told["deviation"][0, 2])
+        True
+        >>> bool(np.isclose(told["spe"].sum(), model.outliers(x)["spe"][0]))
+        True
+        """
+        model = self._fitted()
+        return {name: framed(table, X) for name, table in model.contributions(rows_of(self, X), self.n_threads).items()}
+
+    def limits(self, level=0.99, X=None):
+        """Control limits of T² and SPE: what new rows of the model stay below with probability `level`.
+
+        Parameters
+        ----------
+        level : float in (0, 1)
+        X : as for `fit`, optional
+            Rows whose missing cells are taken into account, each by the cells that it has. Without it, limits of rows
+            of which every cell is observed; a mixture needs it, because its components have limits of their own.
+
+        Returns
+        -------
+        dict of floats, or of ndarrays of shape (n,) where X is given
+            `t2`: from the F distribution with q and n − q degrees of freedom, as the model was found from n rows, or
+            χ² where n is not known; `spe`: from Box's scaled χ², which is exact where all noise is the same.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from covary import PPCA
+        >>> X = np.random.default_rng(0).normal(size=(2000, 5)) * [5, 3, 1, 1, 1]
+        >>> model = PPCA(2).fit(X)
+        >>> limits = model.limits(0.95)
+        >>> alarms = model.outliers(X)["t2"] > limits["t2"]
+        >>> bool(0.03 < alarms.mean() < 0.07)
+        True
+        """
+        rows = None if X is None else rows_of(self, X)
+        found = self._fitted().limits(float(level), rows, self.n_threads)
+        return found if X is not None else {name: float(values[0]) for name, values in found.items()}
 
     def conditional(self, x):
         """Distribution of the missing cells of one row, given the others.

@@ -1,4 +1,4 @@
-"""Every example in a docstring, in the README or on the page about groups runs."""
+"""Every example in a docstring, in the README or on the pages about groups and plots runs."""
 
 import doctest
 import importlib
@@ -6,6 +6,7 @@ import pathlib
 import pkgutil
 import re
 
+import matplotlib
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
@@ -15,7 +16,9 @@ from support import low_rank, punched
 
 import covary
 
-MODULES = ["covary"] + [f"covary.{module.name}" for module in pkgutil.iter_modules(covary.__path__)]
+matplotlib.use("Agg")
+
+MODULES = ["covary"] + [module.name for module in pkgutil.walk_packages(covary.__path__, "covary.")]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -36,6 +39,18 @@ def test_the_examples_of_groups():
     given = {"X": X, "batches": np.array_split(X, 3)}
     for block in blocks:
         exec(block, given)
+
+
+def test_the_examples_of_plots(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (block,) = blocks_of("docs/plots.md")
+    exec(block, {"X": low_rank(60, 5, 2)})
+    assert pathlib.Path("distances.png").exists()
+    page = pathlib.Path(__file__).parents[2] / "docs/plots.md"
+    shown = re.findall(r"\(pictures/(\w+)\.png\)", page.read_text())
+    functions = [name for name in covary.plot.__all__ if name.islower()]
+    assert sorted(shown) == sorted(functions)
+    assert all((page.parent / f"pictures/{name}.png").exists() for name in shown)
 
 
 def test_the_readme(tmp_path, monkeypatch):

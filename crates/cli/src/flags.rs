@@ -11,6 +11,7 @@ mod groups;
 mod impute;
 mod kernel;
 mod robust;
+mod score;
 mod select;
 
 use std::path::PathBuf;
@@ -30,6 +31,7 @@ pub(crate) use groups::{Assign, Groups, Noise, PriorRows};
 pub(crate) use impute::Impute;
 pub(crate) use kernel::{KernelFlags, KernelName};
 pub(crate) use robust::Robust;
+pub(crate) use score::Score;
 pub(crate) use select::Select;
 
 const DATA_HELP: &str = "Table of numbers: .csv .tsv (also .gz, .zst), .parquet, .arrow, .feather, .npy, or \
@@ -66,7 +68,7 @@ pub(crate) enum Command {
     Transform(Transform),
     Reconstruct(Reconstruct),
     Impute(Impute),
-    Score(Score),
+    Score(Box<Score>),
     Assign(Assign),
     Sample(Sample),
     Select(Select),
@@ -237,25 +239,6 @@ pub(crate) struct Reconstruct {
     /// Rebuild from the posterior mean, which lies nearer to the model's mean than the nearest point does
     #[arg(long)]
     pub(crate) posterior: bool,
-}
-
-/// How well each row fits the model
-///
-/// Columns: log_density; t2, the squared distance within the plane of the components in units of their
-/// variance; spe, the squared distance from that plane; p_value, the probability that a row of the model lies
-/// at least as far out. Of a row with missing values only the observed cells count; a row without any has
-/// log_density 0.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  covary score wine.covary wine.csv --id name -o scores.csv
-  covary score wine.covary new.parquet | awk -F, '$4 < 0.001'")]
-pub(crate) struct Score {
-    #[command(flatten)]
-    pub(crate) question: Question,
-    #[arg(long, value_name = "USER,ITEM,VALUE", value_parser = args::triples, conflicts_with_all = ["columns", "drop", "id"],
-        help_heading = "Columns", help = TRIPLES_HELP)]
-    pub(crate) triples: Option<TripleColumns>,
 }
 
 /// Draw new rows from a model

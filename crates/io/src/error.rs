@@ -99,6 +99,9 @@ pub enum Error {
         /// What the system says.
         source: io::Error,
     },
+    /// Columns that are only carried along are too long for their type.
+    #[error("the columns that are carried along cannot be put together: {0}")]
+    Carried(String),
     /// A directory where a file is expected.
     #[error("{} is a directory; give the name of a file", name(path))]
     Directory {

@@ -3,6 +3,7 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments arrive from Python by value")]
 
+mod cells;
 mod command;
 mod description;
 mod door;

@@ -112,15 +112,35 @@ pub(super) fn append<'a>(
     args: &Question,
     schema: &Schema,
     writer: &mut Output,
-    mut pieces: impl Iterator<Item = covary_io::Result<Piece<'a>>> + Send,
+    pieces: impl Iterator<Item = covary_io::Result<Piece<'a>>> + Send,
     compute: impl Fn(&Chunk<'_>) -> covary::Result<Mat<f64>> + Sync,
 ) -> Result<()> {
+    let answer = |(carried, chunk): Piece<'a>| {
+        let numbers = compute(&chunk)?;
+        Ok(Answer { rows: chunk.nrows(), carried, numbers })
+    };
+    for_each_answer(args, schema, pieces, answer, |answer| {
+        writer.write(&answer.carried, answer.numbers.as_ref())?;
+        Ok(answer.rows)
+    })
+}
+
+/// Calls `take` with what is computed of each piece, in order, while the next ones are computed on all cores; it
+/// gives the number of rows that are done.
+pub(super) fn for_each_answer<'a, T: Send>(
+    args: &Question,
+    schema: &Schema,
+    mut pieces: impl Iterator<Item = covary_io::Result<Piece<'a>>> + Send,
+    compute: impl Fn(Piece<'a>) -> covary::Result<T> + Sync,
+    mut take: impl FnMut(T) -> Result<usize> + Send,
+) -> Result<()> {
     let progress = Progress::new(args.console, "rows", schema.n_rows);
-    let mut ready: Vec<Answer> = Vec::new();
+    let mut ready: Vec<T> = Vec::new();
     loop {
         let next = || next_group(&mut pieces, &compute).map(|group| group.map_err(about_rows(schema)));
-        let (written, next) = rayon::join(|| write_group(writer, &ready, &progress), next);
-        written?;
+        let done = std::mem::take(&mut ready);
+        let (taken, next) = rayon::join(|| take_all(done, &mut take, &progress), next);
+        taken?;
         match next {
             None => return Ok(()),
             Some(group) => ready = group?,
@@ -131,13 +151,20 @@ pub(super) fn append<'a>(
     }
 }
 
+fn take_all<T>(done: Vec<T>, take: &mut impl FnMut(T) -> Result<usize>, progress: &Progress) -> Result<()> {
+    for one in done {
+        progress.add(take(one)?);
+    }
+    Ok(())
+}
+
 /// The rows of a file.
 pub(super) fn piece(batch: covary_io::Result<Batch>) -> covary_io::Result<Piece<'static>> {
     batch.map(|batch| (batch.carried, batch.chunk))
 }
 
 /// The cells of some rows, behind their names.
-fn cells(triples: &Triples) -> impl Iterator<Item = covary_io::Result<Piece<'_>>> + Send {
+pub(super) fn cells(triples: &Triples) -> impl Iterator<Item = covary_io::Result<Piece<'_>>> + Send {
     let names = triples.cells.row_names().unwrap_or_default();
     (0..triples.cells.n_chunks()).map(move |index| {
         let chunk = triples.cells.chunk(index)?;
@@ -147,30 +174,26 @@ fn cells(triples: &Triples) -> impl Iterator<Item = covary_io::Result<Piece<'_>>
 }
 
 /// Carried columns and the numbers beside them.
-type Answer = (Vec<ArrayRef>, Mat<f64>);
+pub(super) struct Answer {
+    /// Rows of the data that were asked about.
+    pub(super) rows: usize,
+    pub(super) carried: Vec<ArrayRef>,
+    pub(super) numbers: Mat<f64>,
+}
 
 /// The answers to the next few pieces, one for each thread; `None` at the end.
-fn next_group<'a>(
+fn next_group<'a, T: Send>(
     pieces: &mut impl Iterator<Item = covary_io::Result<Piece<'a>>>,
-    compute: &(impl Fn(&Chunk<'_>) -> covary::Result<Mat<f64>> + Sync),
-) -> Option<covary::Result<Vec<Answer>>> {
+    compute: &(impl Fn(Piece<'a>) -> covary::Result<T> + Sync),
+) -> Option<covary::Result<Vec<T>>> {
     let group: Result<Vec<Piece<'a>>, _> = pieces.take(rayon::current_num_threads()).collect();
     let group = match group {
         Ok(group) if group.is_empty() => return None,
         Ok(group) => group,
         Err(error) => return Some(Err(error.into())),
     };
-    let answer = |(carried, chunk): Piece<'a>| compute(&chunk).map(|numbers| (carried, numbers));
-    let answers: Vec<_> = group.into_par_iter().map(answer).collect();
+    let answers: Vec<_> = group.into_par_iter().map(compute).collect();
     Some(answers.into_iter().collect())
-}
-
-fn write_group(writer: &mut Output, answers: &[Answer], progress: &Progress) -> Result<()> {
-    for (carried, numbers) in answers {
-        writer.write(carried, numbers.as_ref())?;
-        progress.add(numbers.nrows());
-    }
-    Ok(())
 }
 
 /// A carried column and a column of answers of the same name cannot both be written.

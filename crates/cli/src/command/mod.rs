@@ -16,6 +16,8 @@ mod reconstruct;
 mod rotate;
 mod sample;
 mod score;
+mod score_cells;
+mod score_worst;
 mod select;
 mod select_groups;
 mod transform;
@@ -35,7 +37,7 @@ pub(crate) fn run(command: Command) -> Result<Code> {
             reconstruct::run(args::Question::resolve(flags.question, None)?, flags.posterior)
         }
         Command::Impute(flags) => impute(args::Impute::resolve(flags)?),
-        Command::Score(flags) => score::run(args::Question::resolve(flags.question, flags.triples)?),
+        Command::Score(flags) => score::run(args::Score::resolve(*flags)?),
         Command::Assign(flags) => {
             assign::run(args::Question::resolve(flags.question, flags.triples)?, flags.probabilities)
         }

@@ -16,6 +16,8 @@ const COMMANDS: &[(&[&str], Capability)] = &[
     (&["impute", "MODEL", "x.csv", "--draws", "2"], Capability::Fill),
     (&["impute", "MODEL", "x.csv", "--holdout", "0.1"], Capability::Fill),
     (&["score", "MODEL", "x.csv"], Capability::Density),
+    (&["score", "MODEL", "x.csv", "--contributions"], Capability::Explain),
+    (&["score", "MODEL", "x.csv", "--limits", "0.95"], Capability::Explain),
     (&["sample", "MODEL", "-n", "3"], Capability::Density),
     (&["assign", "MODEL", "x.csv"], Capability::Assign),
     (&["assign", "MODEL", "x.csv", "--probabilities"], Capability::Memberships),
@@ -51,7 +53,9 @@ fn each_command_answers_or_refuses_by_what_the_kind_can_do() {
             let command: Vec<&str> =
                 command.iter().map(|word| if *word == "MODEL" { model.as_str() } else { word }).collect();
             // Without a density, score tells how far rows lie from the components.
-            let scored = command[0] == "score" && kind.capabilities.contains(&Capability::Novelty);
+            let scored = *needed == Capability::Density
+                && command[0] == "score"
+                && kind.capabilities.contains(&Capability::Novelty);
             if scored || kind.capabilities.contains(needed) {
                 assert!(!place.ok(&command).is_empty(), "{command:?}");
                 continue;

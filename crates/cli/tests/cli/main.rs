@@ -26,6 +26,7 @@ mod names;
 mod reproducible;
 mod robust;
 mod rotate;
+mod score_cells;
 mod select;
 mod support;
 mod triples;

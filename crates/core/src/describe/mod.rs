@@ -18,6 +18,7 @@
 //! ```
 
 mod bayes;
+mod cell;
 mod clusters;
 mod common;
 mod components;
@@ -44,6 +45,7 @@ use crate::linalg::MatRef;
 use crate::model::Kind;
 use crate::persist::SavedModel;
 
+pub use cell::cell_in_words;
 pub use clusters::numbers_of_clusters;
 pub use factors::describe_rotated;
 pub use moments::describe_moments;

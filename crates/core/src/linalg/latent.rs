@@ -106,6 +106,63 @@ impl LatentFactor {
         z
     }
 
+    /// What posterior means z (q × rows) lack for rounding: `M⁻¹(Aᵀr − s z)`, where r = e − Az (p × rows) was
+    /// computed from the cells. Residuals made with it are right to the rounding of e, those made without it only
+    /// to that times the condition of M.
+    pub(crate) fn correction(&self, a: MatRef<'_, f64>, r: MatRef<'_, f64>, z: MatRef<'_, f64>) -> Mat<f64> {
+        match self {
+            Self::Noisy { noise, factor } => {
+                let mut t = product(a.transpose(), r);
+                t.col_iter_mut().zip(z.col_iter()).for_each(|(t, z)| {
+                    t.iter_mut().zip(z.iter()).for_each(|(t, z)| *t -= noise * z);
+                });
+                factor.solve(t.as_mut());
+                t
+            }
+            Self::Graded(factor) => {
+                let along = product(factor.root.transpose(), z);
+                self.latent(a, r.transpose()) - product(factor.root.as_ref(), along.as_ref())
+            }
+            Self::Noiseless { .. } => self.latent(a, r.transpose()),
+            Self::Narrow { .. } => Mat::zeros(z.nrows(), z.ncols()),
+        }
+    }
+
+    /// Leverages `aⱼᵀM⁻¹aⱼ`, from 0 to 1, of the features (p): how much of a cell goes into its own fitted value.
+    pub(crate) fn leverages(&self, a: MatRef<'_, f64>) -> Vec<f64> {
+        let squares = |t: &Mat<f64>| t.col_iter().map(|c| c.squared_norm_l2().min(1.0)).collect();
+        match self {
+            Self::Noisy { factor, .. } => {
+                let mut t = a.transpose().to_owned(); // L⁻¹Aᵀ (q × p)
+                factor.solve_lower(t.as_mut());
+                squares(&t)
+            }
+            Self::Narrow { noise, factor, .. } => {
+                let mut t = Mat::identity(a.nrows(), a.nrows());
+                factor.solve_lower(t.as_mut());
+                t.col_iter().map(|c| 1.0 - noise * c.squared_norm_l2()).collect()
+            }
+            Self::Graded(factor) => {
+                let mut t = product(factor.root.transpose(), a.transpose());
+                let scale = 1.0 / factor.noise.sqrt();
+                t.col_iter_mut().for_each(|c| c.iter_mut().for_each(|x| *x *= scale));
+                squares(&t)
+            }
+            Self::Noiseless { .. } => squares(&self.plane(a).transpose().to_owned()),
+        }
+    }
+
+    /// Orthonormal directions of the plane that A spans (p × rank), of a factor without noise.
+    pub(crate) fn plane(&self, a: MatRef<'_, f64>) -> Mat<f64> {
+        let Self::Noiseless { eigen, rank, .. } = self else { return Mat::zeros(a.nrows(), 0) };
+        let mut t = product(a, eigen.vectors.subcols(0, *rank));
+        for (column, value) in t.col_iter_mut().zip(&eigen.values) {
+            let scale = 1.0 / value.sqrt();
+            column.iter_mut().for_each(|x| *x *= scale);
+        }
+        t
+    }
+
     /// `eᵀ(s I + AAᵀ)⁻¹e` of each row of e where that side is factored: ‖L⁻¹e‖².
     pub(crate) fn distances(&self, e: MatRef<'_, f64>) -> Option<Vec<f64>> {
         let Self::Narrow { factor, .. } = self else { return None };

@@ -6,7 +6,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::arrays::Arrays;
-use super::{Conditional, Factors, Imputed, Kind, Noise, Outliers, Posterior, Predicted, Reconstruction};
+use super::{
+    Conditional, Contributions, Factors, Imputed, Kind, Limits, Noise, Outliers, Posterior, Predicted,
+    Reconstruction, Sample,
+};
 use crate::control::Control;
 use crate::data::{Observed, RowSource};
 use crate::error::{Error, Result};
@@ -69,6 +72,11 @@ pub trait Model: Any + Debug + Send + Sync {
         None
     }
 
+    /// What each cell of a row adds to its distance.
+    fn as_explain(&self) -> Option<&dyn Explain> {
+        None
+    }
+
     /// Imputation of missing cells.
     fn as_fill(&self) -> Option<&dyn Fill> {
         None
@@ -105,6 +113,8 @@ pub enum Capability {
     Novelty,
     /// [`Density`].
     Density,
+    /// [`Explain`].
+    Explain,
     /// [`Fill`].
     Fill,
     /// [`Loadings`].
@@ -117,13 +127,14 @@ pub enum Capability {
 
 impl Capability {
     /// Each of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Encode,
         Self::Posterior,
         Self::Decode,
         Self::Reconstruct,
         Self::Novelty,
         Self::Density,
+        Self::Explain,
         Self::Fill,
         Self::Loadings,
         Self::Assign,
@@ -131,12 +142,13 @@ impl Capability {
     ];
 
     /// Those of a model with one linear-Gaussian density and a posterior of its latent coordinates.
-    pub const LINEAR_GAUSSIAN: [Self; 7] = [
+    pub const LINEAR_GAUSSIAN: [Self; 8] = [
         Self::Encode,
         Self::Posterior,
         Self::Decode,
         Self::Reconstruct,
         Self::Density,
+        Self::Explain,
         Self::Fill,
         Self::Loadings,
     ];
@@ -150,6 +162,7 @@ impl Capability {
             Self::Reconstruct => "a reconstruction of rows",
             Self::Novelty => "a novelty of rows without a density",
             Self::Density => "a density",
+            Self::Explain => "contributions of cells",
             Self::Fill => "a prediction of missing cells",
             Self::Loadings => "loadings",
             Self::Assign => "groups of rows",
@@ -166,6 +179,7 @@ impl Capability {
             Self::Reconstruct => model.as_reconstruct().is_some(),
             Self::Novelty => model.as_novelty().is_some(),
             Self::Density => model.as_density().is_some(),
+            Self::Explain => model.as_explain().is_some(),
             Self::Fill => model.as_fill().is_some(),
             Self::Loadings => model.as_loadings().is_some(),
             Self::Assign => model.as_assign().is_some(),
@@ -227,6 +241,14 @@ impl dyn Model {
     /// [`Error::Capability`].
     pub fn density(&self) -> Result<&dyn Density> {
         self.as_density().ok_or_else(|| self.lacks(Capability::Density))
+    }
+
+    /// The contributions of cells.
+    ///
+    /// # Errors
+    /// [`Error::Capability`].
+    pub fn explainer(&self) -> Result<&dyn Explain> {
+        self.as_explain().ok_or_else(|| self.lacks(Capability::Explain))
     }
 
     /// The capability to impute.
@@ -379,6 +401,23 @@ pub trait Density: Sync {
     /// # Errors
     /// When a feature does not exist.
     fn marginal(&self, features: &[usize]) -> Result<AnyModel>;
+}
+
+/// What each cell of a row adds to its distance, and how far rows may lie out.
+pub trait Explain: Sync {
+    /// What each observed cell adds to the T² and SPE of its row that [`Density::outliers`] gives, and how it
+    /// compares with what the rest of the row expects.
+    ///
+    /// # Errors
+    /// When the rows have another number of features or an infinite cell, or the answer does not fit in memory.
+    fn contributions(&self, rows: &dyn RowSource) -> Result<Contributions>;
+
+    /// Control limits of T² and SPE: what a new row of the model, of which the same cells are observed as of each
+    /// row here, stays below with probability `level`. `sample` says from how many rows the model was found.
+    ///
+    /// # Errors
+    /// When the level is not between 0 and 1, or the rows have another number of features or an infinite cell.
+    fn limits(&self, rows: &dyn RowSource, level: f64, sample: Option<Sample>) -> Result<Limits>;
 }
 
 /// Imputation.

@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use super::LinearGaussian;
+use super::cells::CellFactor;
 use crate::data::Real;
 use crate::error::{Error, Result};
 use crate::expectation::or_infinite;
@@ -18,6 +19,8 @@ pub(super) struct FactoredModel {
     factor: LatentFactor,
     /// Of AᵀA, made when it is first asked for.
     least_squares: OnceLock<LatentFactor>,
+    /// What the other cells of a row say of each, made when it is first asked for.
+    cells: OnceLock<CellFactor>,
     log_det_d: f64,
 }
 
@@ -32,8 +35,8 @@ impl FactoredModel {
         a.as_mut().copy_from(Mat::from_fn(p, w.ncols(), |i, j| w[(i, j)] / root[i]));
         let factor = LatentFactor::new(a.as_ref(), s)?;
         let log_det_d = (0..p).map(|j| relative_noise(model, s, j).ln()).sum();
-        let least_squares = OnceLock::new();
-        Ok(Self { mean: model.mean().to_vec(), root, scale, a, factor, least_squares, log_det_d })
+        let (least_squares, cells) = (OnceLock::new(), OnceLock::new());
+        Ok(Self { mean: model.mean().to_vec(), root, scale, a, factor, least_squares, cells, log_det_d })
     }
 
     pub(super) fn n_features(&self) -> usize {
@@ -80,6 +83,25 @@ impl FactoredModel {
         }
         let factor = LatentFactor::new(self.a.as_ref(), 0.0)?;
         Ok(self.least_squares.get_or_init(|| factor))
+    }
+
+    /// What the other cells of a row say of each.
+    pub(super) fn cells(&self) -> Result<&CellFactor> {
+        if let Some(cells) = self.cells.get() {
+            return Ok(cells);
+        }
+        let cells = CellFactor::new(self.a.as_ref(), &self.factor)?;
+        Ok(self.cells.get_or_init(|| cells))
+    }
+
+    /// μ of each feature.
+    pub(super) fn mean(&self) -> &[f64] {
+        &self.mean
+    }
+
+    /// A (p × q).
+    pub(super) fn loadings(&self) -> MatRef<'_, f64> {
+        self.a.as_ref()
     }
 
     /// log |C|, or the error that there is no density.

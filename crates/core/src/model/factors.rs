@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::arrays::{Array, Arrays, StoredArrays};
-use super::capability::{Decode, Density, Encode, Fill, LatentPosterior, Loadings, Reconstruct, numbered};
+use super::capability::{
+    Decode, Density, Encode, Explain, Fill, LatentPosterior, Loadings, Reconstruct, numbered,
+};
 use super::gaussian::Gaussian;
 use super::{AnyModel, Capability, Kind, LinearGaussian, Model, Noise, Posterior, Reconstruction, ppca};
 use crate::data::{RowSource, Rows};
@@ -359,6 +361,10 @@ impl Model for Factors {
     }
 
     fn as_density(&self) -> Option<&dyn Density> {
+        Some(self)
+    }
+
+    fn as_explain(&self) -> Option<&dyn Explain> {
         Some(self)
     }
 

@@ -2,8 +2,10 @@
 
 use std::ops::Range;
 
-use super::capability::{Density, Fill};
-use super::{AnyModel, Conditional, Imputed, LinearGaussian, Outliers, Predicted};
+use super::capability::{Density, Explain, Fill};
+use super::{
+    AnyModel, Conditional, Contributions, Imputed, Limits, LinearGaussian, Outliers, Predicted, Sample,
+};
 use crate::control::Control;
 use crate::data::{Observed, RowSource, Rows};
 use crate::error::{Error, Result};
@@ -56,6 +58,16 @@ impl<M: Gaussian> Density for M {
 
     fn marginal(&self, features: &[usize]) -> Result<AnyModel> {
         self.marginal_model(features)
+    }
+}
+
+impl<M: Gaussian> Explain for M {
+    fn contributions(&self, rows: &dyn RowSource) -> Result<Contributions> {
+        self.gaussian().contributions(rows)
+    }
+
+    fn limits(&self, rows: &dyn RowSource, level: f64, sample: Option<Sample>) -> Result<Limits> {
+        self.gaussian().limits(rows, level, sample)
     }
 }
 

@@ -23,8 +23,8 @@ pub(super) struct OnePattern<'a> {
     pub(super) rows: &'a [usize],
     /// D^-½ (x − μ) of the observed features (rows × observed).
     pub(super) e: MatRef<'a, f64>,
-    /// Whether the rows are complete.
-    pub(super) complete: bool,
+    /// Which features those are; `None` for all.
+    pub(super) features: Option<&'a [usize]>,
 }
 
 impl<'a> Group<'a> {
@@ -48,7 +48,7 @@ impl<'a> Group<'a> {
     /// Whether the rows are complete.
     pub(super) fn is_complete(&self) -> bool {
         match self {
-            Self::OnePattern(rows) => rows.complete,
+            Self::OnePattern(rows) => rows.features.is_none(),
             Self::ManyPatterns(_) => false,
         }
     }

@@ -33,6 +33,8 @@ pub(super) enum Purpose {
     PosteriorRowByRow,
     /// Least-squares coordinates as well.
     LeastSquares,
+    /// What single cells say: every pattern by itself, with a factor of its own.
+    Cells,
 }
 
 /// A row of a list of observed cells.
@@ -137,14 +139,14 @@ impl<'m> Inference<'m> {
             }
             let rows: Vec<usize> = complete.iter().map(|i| start + i).collect();
             let e = e.as_ref().subcols(0, rows.len()).transpose();
-            f(Group::OnePattern(OnePattern { model, rows: &rows, e, complete: true }))?;
+            f(Group::OnePattern(OnePattern { model, rows: &rows, e, features: None }))?;
         }
         Ok(incomplete)
     }
 
     /// Whether a row has no infinite cell, and M is regular for the cells that it has.
     fn can_be_masked<T: Real>(&self, view: MatRef<'_, T>, row: usize) -> bool {
-        if self.purpose == Purpose::PosteriorRowByRow {
+        if matches!(self.purpose, Purpose::PosteriorRowByRow | Purpose::Cells) {
             return false;
         }
         let cells = view.row(row);
@@ -208,6 +210,9 @@ impl<'m> Inference<'m> {
         rows: &[ListedRow],
         f: &mut impl FnMut(Group<'_>) -> Result<()>,
     ) -> Result<()> {
+        if self.purpose == Purpose::Cells {
+            return self.for_each_pattern(cells, rows, f);
+        }
         let regular = |r: &ListedRow| {
             let columns = cells.row(r.at).0;
             self.features().is_regular(columns.len(), columns.iter().map(|j| *j as usize))
@@ -254,7 +259,8 @@ impl<'m> Inference<'m> {
                     |(i, r): (usize, &ListedRow)| model.scale(cells.row(r.at).1, e.col_as_slice_mut(i));
                 some.iter().enumerate().for_each(scale);
                 let rows: Vec<usize> = some.iter().map(|r| r.row).collect();
-                let group = OnePattern { model: &model, rows: &rows, e: e.transpose(), complete: false };
+                let group =
+                    OnePattern { model: &model, rows: &rows, e: e.transpose(), features: Some(&features) };
                 f(Group::OnePattern(group))?;
             }
         }

@@ -2,7 +2,9 @@
 
 mod arrays;
 mod capability;
+mod cells;
 mod clustering;
+mod contributions;
 mod factored;
 mod factors;
 mod gaussian;
@@ -12,6 +14,7 @@ mod independent;
 mod inference;
 mod kernel_components;
 pub mod kind;
+mod limits;
 mod linear_gaussian;
 mod many_patterns;
 mod mixture;
@@ -26,16 +29,18 @@ mod sample;
 
 pub use arrays::{Array, Arrays, StoredArrays};
 pub use capability::{
-    AnyModel, Assign, Capability, Decode, Density, Encode, Fill, LatentPosterior, Loadings, Memberships,
-    Model, Novelty, Reconstruct,
+    AnyModel, Assign, Capability, Decode, Density, Encode, Explain, Fill, LatentPosterior, Loadings,
+    Memberships, Model, Novelty, Reconstruct,
 };
 pub use clustering::Clustering;
+pub use contributions::Contributions;
 pub use factors::{Factors, Scores};
 pub use gaussian::Gaussian;
 pub use impute::{Conditional, Imputed, Predicted};
 pub use independent::IndependentComponents;
 pub use kernel_components::{KernelComponents, KernelParts};
 pub use kind::{KINDS, Kind};
+pub use limits::{Limits, Sample};
 pub use linear_gaussian::{LinearGaussian, Noise};
 pub use mixture::{ChunkMemberships, Mixture};
 pub use posterior::{LatentCovariance, Posterior};

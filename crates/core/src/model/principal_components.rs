@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::arrays::{Array, Arrays, StoredArrays};
-use super::capability::{Decode, Density, Encode, Fill, Loadings, Reconstruct, numbered};
+use super::capability::{Decode, Density, Encode, Explain, Fill, Loadings, Reconstruct, numbered};
 use super::gaussian::Gaussian;
 use super::{AnyModel, Capability, Factors, Kind, LinearGaussian, Model, Noise, Reconstruction, ppca};
 use crate::data::{RowSource, Rows, ScaledRows};
@@ -22,6 +22,7 @@ pub static KIND: Kind = Kind {
         Capability::Decode,
         Capability::Reconstruct,
         Capability::Density,
+        Capability::Explain,
         Capability::Fill,
         Capability::Loadings,
     ],
@@ -358,6 +359,10 @@ impl Model for PrincipalComponents {
     }
 
     fn as_density(&self) -> Option<&dyn Density> {
+        Some(self)
+    }
+
+    fn as_explain(&self) -> Option<&dyn Explain> {
         Some(self)
     }
 

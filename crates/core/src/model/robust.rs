@@ -5,12 +5,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::arrays::{Array, Arrays, StoredArrays};
-use super::capability::{Decode, Density, Encode, Fill, LatentPosterior, Loadings, Reconstruct, numbered};
+use super::capability::{
+    Decode, Density, Encode, Explain, Fill, LatentPosterior, Loadings, Reconstruct, numbered,
+};
 use super::gaussian::is_proper;
+use super::limits::Wanted;
 use super::questions::column;
 use super::{
-    AnyModel, Capability, Conditional, Factors, Imputed, Kind, LatentCovariance, LinearGaussian, Model,
-    Noise, Outliers, Posterior, Predicted, Reconstruction, ppca,
+    AnyModel, Capability, Conditional, Contributions, Factors, Imputed, Kind, LatentCovariance, Limits,
+    LinearGaussian, Model, Noise, Outliers, Posterior, Predicted, Reconstruction, Sample, ppca,
 };
 use crate::control::Control;
 use crate::data::{Observed, RowSource, Rows};
@@ -183,6 +186,10 @@ impl Model for LinearStudent {
         Some(self)
     }
 
+    fn as_explain(&self) -> Option<&dyn Explain> {
+        Some(self)
+    }
+
     fn as_fill(&self) -> Option<&dyn Fill> {
         Some(self)
     }
@@ -303,6 +310,21 @@ impl Density for LinearStudent {
 
     fn marginal(&self, features: &[usize]) -> Result<AnyModel> {
         Ok(Arc::new(Self { scale: self.scale.marginal(features)?, ..self.clone() }))
+    }
+}
+
+impl Explain for LinearStudent {
+    /// Shares, and the fall of the squared distance if a cell were missing, are those of the normal model of the same
+    /// scale C. The rest of a row expects the same too; its deviation is that of the t distribution with ν + k
+    /// degrees of freedom, k the number of other cells, and so larger where these lie far out.
+    fn contributions(&self, rows: &dyn RowSource) -> Result<Contributions> {
+        self.scale.contributions_student(rows, self.student)
+    }
+
+    /// In place of χ² with h degrees of freedom stands h times F with h and ν, which is exact where all noise is the
+    /// same: a part of a t distribution has its ν.
+    fn limits(&self, rows: &dyn RowSource, level: f64, sample: Option<Sample>) -> Result<Limits> {
+        self.scale.limits_wanted(rows, Wanted::new(level, sample)?.student(self.student))
     }
 }
 

@@ -14,6 +14,7 @@ mod brute_force;
 mod capabilities;
 mod common;
 mod contrast;
+mod contributions;
 mod control;
 mod crafted;
 mod degenerate;

@@ -44,6 +44,10 @@ fn answers(model: &LinearGaussian, x: &Mat<f64>) -> Vec<u64> {
     }
     let outliers = model.outliers(x).unwrap();
     [outliers.t2, outliers.spe, outliers.p_value].iter().for_each(|v| all.extend(bits(v)));
+    let cells = model.contributions(x).unwrap();
+    for table in [&cells.t2, &cells.spe, &cells.cell, &cells.expected, &cells.deviation] {
+        all.extend(matrix_bits(table));
+    }
     for kind in [Reconstruction::Orthogonal, Reconstruction::Posterior] {
         all.extend(matrix_bits(&model.reconstruct(x, kind).unwrap()));
     }

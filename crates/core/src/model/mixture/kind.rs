@@ -10,8 +10,8 @@ use crate::model::arrays::{Array, Arrays, StoredArrays};
 use crate::model::ppca;
 use crate::model::questions::{room_for, stack};
 use crate::model::{
-    AnyModel, Assign, Capability, Density, Encode, Fill, Kind, LatentPosterior, LinearGaussian, Memberships,
-    Model, Noise, Reconstruct,
+    AnyModel, Assign, Capability, Density, Encode, Explain, Fill, Kind, LatentPosterior, LinearGaussian,
+    Memberships, Model, Noise, Reconstruct,
 };
 
 /// Its kind.
@@ -25,6 +25,7 @@ pub static KIND: Kind = Kind {
         Capability::Posterior,
         Capability::Reconstruct,
         Capability::Density,
+        Capability::Explain,
         Capability::Fill,
         Capability::Assign,
         Capability::Memberships,
@@ -115,6 +116,10 @@ impl Model for Mixture {
     }
 
     fn as_density(&self) -> Option<&dyn Density> {
+        Some(self)
+    }
+
+    fn as_explain(&self) -> Option<&dyn Explain> {
         Some(self)
     }
 

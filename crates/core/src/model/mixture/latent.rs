@@ -6,9 +6,11 @@ use crate::data::{Chunk, RowSource, map_chunks};
 use crate::error::Result;
 use crate::linalg::{Mat, MatRef};
 use crate::model::capability::numbered;
+use crate::model::limits::Wanted;
 use crate::model::questions::{room_for, stack};
 use crate::model::{
-    Encode, LatentCovariance, LatentPosterior, LinearGaussian, Model, Posterior, Reconstruct, Reconstruction,
+    Contributions, Encode, Explain, LatentCovariance, LatentPosterior, Limits, LinearGaussian, Model,
+    Posterior, Reconstruct, Reconstruction, Sample,
 };
 
 impl Mixture {
@@ -129,5 +131,30 @@ impl Reconstruct for Mixture {
     fn reconstruct(&self, rows: &dyn RowSource, kind: Reconstruction) -> Result<Mat<f64>> {
         let rebuilt = |component: &LinearGaussian, rows: &Chunk<'_>| component.reconstruct(rows, kind);
         self.rows_by_most_probable(rows, self.n_features(), rebuilt)
+    }
+}
+
+impl Explain for Mixture {
+    /// Under the component that a row most probably belongs to, as its T² and SPE are.
+    fn contributions(&self, rows: &dyn RowSource) -> Result<Contributions> {
+        let width = Contributions::width(self.n_features());
+        let table = self.rows_by_most_probable(rows, width, LinearGaussian::contribution_table)?;
+        Ok(Contributions::from_table(&table))
+    }
+
+    /// Those of the component that a row most probably belongs to, which was found from its share of the sample.
+    fn limits(&self, rows: &dyn RowSource, level: f64, sample: Option<Sample>) -> Result<Limits> {
+        let wanted = Wanted::new(level, sample)?;
+        let parts = map_chunks(rows, |chunk| {
+            let mut out = Mat::zeros(chunk.nrows(), 2);
+            let (of_component, _) = self.by_component(chunk)?;
+            for (k, rows) in of_component.iter().enumerate().filter(|(_, rows)| !rows.is_empty()) {
+                let share = wanted.share(self.weights[k]);
+                let found = self.components[k].limit_table(&chunk.select(rows)?, share)?;
+                place(&mut out, rows, found.as_ref());
+            }
+            Ok(out)
+        })?;
+        Ok(Limits::from_table(&stack(2, parts.iter().map(Mat::as_ref))))
     }
 }

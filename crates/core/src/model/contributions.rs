@@ -1,0 +1,177 @@
+//! What each cell of a row adds to T² and SPE, and how it compares with what the rest of the row expects.
+
+use super::LinearGaussian;
+use super::cells::distance_without;
+use super::groups::{Group, OnePattern};
+use super::inference::{Inference, Purpose};
+use super::questions::{room_for, stack};
+use crate::data::{Chunk, Rows, map_chunks};
+use crate::error::Result;
+use crate::expectation::Student;
+use crate::linalg::{LatentFactor, Mat, MatRef, product};
+
+/// Tables of numbers that there are for each cell.
+const TABLES: usize = 5;
+/// Below this share of a row's distance, what the other cells have of it is computed from them.
+const CANCELLED: f64 = 1e-4;
+
+/// What each cell of a row adds to its distance (n × p each); NaN where a cell was not observed.
+///
+/// With $\Lambda = C^{-1}$ over the observed cells of a row, $r_j = (\Lambda(x - \mu))_j / \Lambda_{jj}$ is the cell
+/// minus what the others expect of it.
+#[derive(Debug, Clone)]
+pub struct Contributions {
+    /// Shares of T², which add up to it. A share is below 0 where the cell lies towards the mean of what the others
+    /// say: $e_j\, a_j^\top (G + sI)^{-1} z$, the decomposition of \[N96\] and \[WGS00\].
+    pub t2: Mat<f64>,
+    /// Shares of SPE, which add up to it: the squared residual of each cell.
+    pub spe: Mat<f64>,
+    /// $d_j = r_j^2 \Lambda_{jj}$: by how much the squared Mahalanobis distance of the row would fall if the cell were
+    /// missing. Of rows of a normal model it has the χ² distribution with one degree of freedom. NaN where the other
+    /// cells leave no variance, as without noise.
+    pub cell: Mat<f64>,
+    /// What the rest of the row expects, $x_j - r_j$: what imputation would give if the cell were missing.
+    pub expected: Mat<f64>,
+    /// The standard deviation of that, $1/\sqrt{\Lambda_{jj}}$.
+    pub deviation: Mat<f64>,
+}
+
+impl Contributions {
+    /// From one table of all tables side by side (n × 5p).
+    pub(super) fn from_table(all: &Mat<f64>) -> Self {
+        let p = all.ncols() / TABLES;
+        let part = |k: usize| all.as_ref().subcols(k * p, p).to_owned();
+        Self { t2: part(0), spe: part(1), cell: part(2), expected: part(3), deviation: part(4) }
+    }
+
+    /// Width of that table.
+    pub(super) fn width(features: usize) -> usize {
+        TABLES * features
+    }
+}
+
+impl LinearGaussian {
+    /// What each cell of each row adds to T² and SPE, and what the rest of the row expects of it: O(pq) for each row
+    /// and O(pq²) for each pattern of missing values.
+    ///
+    /// ```
+    /// use covary::data::Rows;
+    /// use covary::linalg::Mat;
+    /// use covary::model::{LinearGaussian, Noise};
+    ///
+    /// // Two features with covariance 1 and variances 1½.
+    /// let w = Mat::full(2, 1, 1.0);
+    /// let model = LinearGaussian::new(vec![0.0, 0.0], w, Noise::Isotropic(0.5))?;
+    /// let found = model.contributions(Rows::from_slice(&[3.0, -1.5], 2)?)?;
+    /// // The second cell says that the first is about −1, with variance 1½ − 1/1½.
+    /// assert!((found.expected[(0, 0)] + 1.0).abs() < 1e-14);
+    /// assert!((found.deviation[(0, 0)].powi(2) - 5.0 / 6.0).abs() < 1e-14);
+    /// assert!((found.cell[(0, 0)] - 16.0 * 6.0 / 5.0).abs() < 1e-12);
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the rows have another number of features or an infinite cell, or the answer does not fit in memory.
+    pub fn contributions<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Contributions> {
+        self.contributions_student(rows, Student::NORMAL)
+    }
+
+    /// The same of the t distribution, whose deviations grow with the distance of the other cells.
+    pub(super) fn contributions_student<'a>(
+        &self,
+        rows: impl Into<Rows<'a>>,
+        student: Student,
+    ) -> Result<Contributions> {
+        let rows = rows.into();
+        let width = Contributions::width(self.n_features());
+        room_for("the table of contributions", rows.source(), width)?;
+        let inference = Inference::new(self, Purpose::Cells);
+        let parts = map_chunks(rows.source(), |chunk| contributions_of(&inference, chunk, student))?;
+        Ok(Contributions::from_table(&stack(width, parts.iter().map(Mat::as_ref))))
+    }
+
+    /// All tables of the rows of a chunk side by side (n × 5p).
+    pub(super) fn contribution_table(&self, chunk: &Chunk<'_>) -> Result<Mat<f64>> {
+        contributions_of(&Inference::new(self, Purpose::Cells), chunk, Student::NORMAL)
+    }
+}
+
+fn contributions_of(inference: &Inference<'_>, chunk: &Chunk<'_>, student: Student) -> Result<Mat<f64>> {
+    let p = chunk.ncols();
+    let mut out = Mat::full(chunk.nrows(), Contributions::width(p), f64::NAN);
+    inference.for_each_group(chunk, |group| {
+        // The purpose makes no other groups.
+        let Group::OnePattern(rows) = group else { return Ok(()) };
+        for (k, table) in tables(&rows, student)?.iter().enumerate() {
+            for j in 0..table.nrows() {
+                let column = k * p + rows.features.map_or(j, |features| features[j]);
+                rows.rows.iter().enumerate().for_each(|(i, row)| out[(*row, column)] = table[(j, i)]);
+            }
+        }
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+/// The tables of rows that observe the same cells (p × rows each), in the order of [`Contributions`].
+fn tables(rows: &OnePattern<'_>, student: Student) -> Result<[Mat<f64>; TABLES]> {
+    let (model, e, p, n) = (rows.model, rows.e, rows.model.n_features(), rows.rows.len());
+    let least_squares = model.least_squares()?;
+    let z = model.latent(least_squares, e);
+    let left = model.residual(e, z.as_ref()); // (p × rows)
+    let along =
+        product(model.loadings(), score_weights(least_squares, model.factor().noise(), z.as_ref()).as_ref());
+    let (cells, root) = (model.cells()?, model.root());
+    let found = cells.residuals(model.loadings(), model.factor(), e)?;
+    let deviation = |j: usize| cells.deviations()[j];
+    let cell = Mat::from_fn(p, n, |j, i| match deviation(j) > 0.0 {
+        true => (found.residual[(j, i)] / deviation(j)).powi(2),
+        false => f64::NAN,
+    });
+    let stretch = stretches(rows, student, &cell)?;
+    Ok([
+        Mat::from_fn(p, n, |j, i| e[(i, j)] * along[(j, i)]),
+        Mat::from_fn(p, n, |j, i| (left[(j, i)] * root[j]).powi(2)),
+        Mat::from_fn(p, n, |j, i| cell[(j, i)]),
+        Mat::from_fn(p, n, |j, i| model.mean()[j] + found.expected[(j, i)] * root[j]),
+        Mat::from_fn(p, n, |j, i| deviation(j) * root[j] * stretch(j, i)),
+    ])
+}
+
+/// (G + sI)⁺ z in the directions that the cells see (q × rows), for least-squares coordinates z: T² is eᵀA times it.
+fn score_weights(least_squares: &LatentFactor, noise: f64, z: MatRef<'_, f64>) -> Mat<f64> {
+    let LatentFactor::Noiseless { eigen, rank, .. } = least_squares else {
+        return Mat::zeros(z.nrows(), z.ncols());
+    };
+    let v = eigen.vectors.subcols(0, *rank);
+    let mut t = product(v.transpose(), z);
+    for (i, value) in eigen.values[..*rank].iter().enumerate() {
+        t.row_mut(i).iter_mut().for_each(|x| *x /= value + noise);
+    }
+    product(v, t.as_ref())
+}
+
+/// √((ν + δ)/(ν + k − 2)) of the k other cells of each row and their squared distance δ: by how much the t
+/// distribution spreads more than the normal.
+fn stretches(
+    rows: &OnePattern<'_>,
+    student: Student,
+    cell: &Mat<f64>,
+) -> Result<impl Fn(usize, usize) -> f64 + use<>> {
+    let (p, n) = (cell.nrows(), cell.ncols());
+    let mut out = Mat::full(p, n, 1.0);
+    if student != Student::NORMAL {
+        rows.model.log_det()?;
+        let (a, noise) = (rows.model.loadings(), rows.model.factor().noise());
+        for (i, distance) in rows.model.mahalanobis(rows.e).into_iter().enumerate() {
+            for j in 0..p {
+                let mut others = distance - cell[(j, i)];
+                if others < CANCELLED * distance {
+                    others = distance_without(a, noise, rows.e.subrows(i, 1), j)?;
+                }
+                out[(j, i)] = student.spread(p - 1, others).sqrt();
+            }
+        }
+    }
+    Ok(move |j: usize, i: usize| out[(j, i)])
+}
