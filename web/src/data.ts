@@ -52,6 +52,16 @@ export interface Data {
 
 const MOST_LABELS = 60;
 
+/** The id where it tells rows apart; otherwise the number of the row, with the id beside it. */
+function rowNames(id: Carried | null, numbers: Uint32Array): (row: number) => string {
+  const plain = (row: number) => `row ${numbers[row]! + 1}`;
+  if (!id) return plain;
+  const distinct = new Set<string>();
+  for (let i = 0; i < numbers.length; i++) distinct.add(id.text(i));
+  const unique = distinct.size === numbers.length && !distinct.has('');
+  return (row) => (unique ? label(id.text(row), 60) : `${plain(row)} (${label(id.text(row), 40)})`);
+}
+
 export function assemble({ about, arrays }: Block): Data {
   const doubles = (name: string): Float64Array | null => {
     const values = arrays.get(name)?.values;
@@ -80,7 +90,7 @@ export function assemble({ about, arrays }: Block): Data {
     groups: about.answers.groups ?? 0,
     probabilities: (arrays.get('probabilities')?.values as Float32Array | undefined) ?? null,
     carried,
-    rowName: (row) => (id ? label(id.text(row), 60) : `row ${numbers[row]! + 1}`),
+    rowName: rowNames(id ?? null, numbers),
     array: doubles,
     grid: (arrays.get('grid')?.values as Float32Array | undefined) ?? null,
     columns: columnMoments(cells),

@@ -9,7 +9,7 @@ export function number(x: number | null | undefined): string {
   if (x === 0) return '0';
   const size = Math.abs(x);
   if (size >= 1e6 || size < 1e-4) return scientific(x);
-  return minus(size >= 1000 ? format(',.0f')(x) : four(x));
+  return minus(size >= 10000 ? count(Math.round(x)) : size >= 1000 ? format('.0f')(x) : four(x));
 }
 
 function scientific(x: number): string {
@@ -20,7 +20,12 @@ function scientific(x: number): string {
 
 const minus = (text: string): string => text.replace('-', '−');
 
-export const fixed = (x: number, digits: number): string => (Number.isFinite(x) ? minus(x.toFixed(digits)) : number(x));
+/** With so many decimals; what rounds to 0 has no sign. */
+export function fixed(x: number, digits: number): string {
+  if (!Number.isFinite(x)) return number(x);
+  const text = x.toFixed(digits);
+  return minus(Number(text) === 0 ? text.replace('-', '') : text);
+}
 
 export const percent = (share: number, digits = 1): string => (Number.isFinite(share) ? `${minus((100 * share).toFixed(digits))} %` : '–');
 

@@ -119,6 +119,13 @@ function nameOf(path: string | null): string | null {
   return file?.replace(/\.(csv|tsv|parquet|arrow|feather|npy)(\.gz|\.zst)?$/i, '') || null;
 }
 
+/** The explorer starts at the first row; at the middle where there is none. */
+function firstPlace(data: Data): number[] {
+  const q = data.model?.q ?? data.coordinates.length;
+  const first = data.coordinates.slice(0, q).map((z) => z[0] ?? 0);
+  return first.length === q && first.every(Number.isFinite) ? first : new Array<number>(q).fill(0);
+}
+
 async function start(): Promise<void> {
   const root = document.getElementById('page')!;
   const element = document.getElementById('data')!;
@@ -126,7 +133,7 @@ async function start(): Promise<void> {
     const data = assemble(await decode(element.textContent ?? ''));
     element.remove();
     axes.value = [0, data.coordinates.length > 1 || (data.model && data.model.q > 1) ? 1 : 0];
-    place.value = new Array<number>(data.model?.q ?? data.coordinates.length).fill(0);
+    place.value = firstPlace(data);
     colourBy.value = defaultColour(data);
     watchTheme();
     root.textContent = '';

@@ -151,6 +151,7 @@ export class LinearModel {
       spe += residual * residual;
       weighted += (residual * residual) / noise[j]!;
     }
+    if (factor.observed.length <= factor.rank) [spe, weighted] = [0, 0]; // the plane passes through such cells
     const distance = this.s > 0 ? Math.max(t2, 0) + weighted : NaN;
     return { coordinates: this.coordinates(row, factor, z), t2: Math.max(t2, 0), spe, distance, observed: factor.observed.length };
   }

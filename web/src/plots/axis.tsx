@@ -1,4 +1,5 @@
 // Axes of pictures in SVG.
+import { format } from 'd3-format';
 import { label } from '../format';
 
 interface Scale {
@@ -7,11 +8,18 @@ interface Scale {
   tickFormat: (count?: number, specifier?: string) => (value: number) => string;
 }
 
-const minus = (text: string) => text.replace('-', '−');
+const short = format('~s');
+
+/** Large numbers are shortened, so that they do not run into names. */
+function tickText(scale: Scale, most: number): (tick: number) => string {
+  const plain = scale.tickFormat(most);
+  const large = scale.ticks(most).some((tick) => Math.abs(tick) >= 1e4);
+  return (tick) => (large ? short(tick) : plain(tick)).replace('-', '−');
+}
 
 export function BottomAxis({ scale, y, from, to, name }: { scale: Scale; y: number; from: number; to: number; name: string }) {
-  const most = Math.max(2, Math.round((to - from) / 80));
-  const text = scale.tickFormat(most);
+  const most = Math.max(2, Math.round((to - from) / 64));
+  const text = tickText(scale, most);
   return (
     <g class="axis">
       <line x1={from} x2={to} y1={y} y2={y} />
@@ -19,7 +27,7 @@ export function BottomAxis({ scale, y, from, to, name }: { scale: Scale; y: numb
         <g key={tick} transform={`translate(${scale(tick)},${y})`}>
           <line y2={4} />
           <text y={17} text-anchor="middle">
-            {minus(text(tick))}
+            {text(tick)}
           </text>
         </g>
       ))}
@@ -32,7 +40,7 @@ export function BottomAxis({ scale, y, from, to, name }: { scale: Scale; y: numb
 
 export function LeftAxis({ scale, x, from, to, name }: { scale: Scale; x: number; from: number; to: number; name: string }) {
   const most = Math.max(2, Math.round(Math.abs(to - from) / 60));
-  const text = scale.tickFormat(most);
+  const text = tickText(scale, most);
   return (
     <g class="axis">
       <line x1={x} x2={x} y1={from} y2={to} />
@@ -40,7 +48,7 @@ export function LeftAxis({ scale, x, from, to, name }: { scale: Scale; x: number
         <g key={tick} transform={`translate(${x},${scale(tick)})`}>
           <line x2={-4} />
           <text x={-8} dy="0.32em" text-anchor="end">
-            {minus(text(tick))}
+            {text(tick)}
           </text>
         </g>
       ))}

@@ -1,6 +1,7 @@
 // A row as a picture: pixels of an image, or markers in space with lines between them.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { About } from '../about';
+import { signed } from '../colours';
 import { dark } from '../state';
 
 interface ImageProps {
@@ -18,6 +19,23 @@ export function PixelImage({ size, row, range, width, label }: ImageProps) {
     const context = canvas.current?.getContext('2d');
     if (context) context.putImageData(greyImage(size, row, range), 0, 0);
   }, [size, row, range]);
+  const height = (width * size.height) / size.width;
+  return <canvas ref={canvas} class="pixels" role="img" aria-label={label} width={size.width} height={size.height} style={{ width: `${width}px`, height: `${height}px` }} />;
+}
+
+/** Numbers around 0 as an image: blue below, orange above, by the largest of them. */
+export function SignedImage({ size, value, width, label }: { size: ImageProps['size']; value: (at: number) => number; width: number; label: string }) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const isDark = dark.value;
+  useEffect(() => {
+    const context = canvas.current?.getContext('2d');
+    if (!context) return;
+    const image = new ImageData(size.width, size.height);
+    let most = 0;
+    for (let at = 0; at < size.width * size.height; at++) most = Math.max(most, Math.abs(value(at)));
+    for (let at = 0; at < size.width * size.height; at++) image.data.set([...signed(most > 0 ? value(at) / most : 0, isDark), 255], 4 * at);
+    context.putImageData(image, 0, 0);
+  }, [size, value, isDark]);
   const height = (width * size.height) / size.width;
   return <canvas ref={canvas} class="pixels" role="img" aria-label={label} width={size.width} height={size.height} style={{ width: `${width}px`, height: `${height}px` }} />;
 }

@@ -31,7 +31,7 @@ export function CarriedColumns({ data }: { data: Data }) {
   const rows = found.map(({ column, measure }) => `${label(column, 20)} (${measure})`);
   return (
     <Figure
-      title="Components and other columns"
+      title="Do components go with them?"
       file="carried-columns"
       command={command(data.about, 'transform')}
       caption={

@@ -58,7 +58,8 @@ export function Explorer({ data }: { data: Data }) {
   const [show, setShow] = useState<Show>(data.about.image ? 'image' : data.about.stick ? 'stick' : data.p > 30 ? 'curve' : 'bars');
   const [pictures, setPictures] = useState(false);
   const [a, b] = decoder.plane ?? (axes.value.map((k) => Math.min(k, decoder.q - 1)) as [number, number]);
-  const at = place.value.length === decoder.q ? place.value : new Array<number>(decoder.q).fill(0);
+  const wanted = place.value.length === decoder.q ? place.value : new Array<number>(decoder.q).fill(0);
+  const at = useMemo(() => decoder.snap(wanted), [decoder, wanted]);
   const row = useMemo(() => decoder.decode(at), [decoder, at]);
   const put = (x: number, y: number) => {
     const next = [...at];
@@ -80,7 +81,7 @@ export function Explorer({ data }: { data: Data }) {
   const options = data.names.slice(0, decoder.q).map((name, k) => ({ value: String(k), label: name }));
   return (
     <Figure
-      title="Latent explorer"
+      title="A place, and the row that is expected there"
       file="latent-explorer"
       wide
       command={null}
@@ -146,7 +147,8 @@ export function Explorer({ data }: { data: Data }) {
 
 /** The density of the place, in words. */
 function Where({ data, decoder, at }: { data: Data; decoder: Decoder; at: number[] }) {
-  const text = at.slice(0, 8).map((x, k) => `${data.names[k]} ${fixed(x, 2)}`).join(' · ');
+  const shown = at.map((x, k) => ({ x, k })).filter(({ x, k }) => axes.value.includes(k) || Math.abs(x) >= 0.005);
+  const text = shown.slice(0, 8).map(({ x, k }) => `${data.names[k]} ${fixed(x, 2)}`).join(' · ');
   const { density } = decoder;
   const tail = density ? density.tail(at) : NaN;
   const far = tail > 0.5 ? 'near the middle' : tail > 0.001 ? `farther out than ${number(100 * (1 - tail))} % of rows` : 'where hardly any row lies';

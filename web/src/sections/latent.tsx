@@ -31,7 +31,7 @@ export function Latent({ data }: { data: Data }) {
   const map = data.about.answers.map;
   return (
     <Figure
-      title="Latent plot"
+      title="Rows in the plane of two components"
       file="latent-plot"
       wide
       command={map ? command(data.about, 'assign') : command(data.about, 'transform')}
@@ -116,7 +116,7 @@ export function hoverText(data: Data, row: number): string {
   return [name, ...carried.filter((text) => !text.endsWith(` ${name}`))].join(' · ');
 }
 
-function Legend({ colours, shapes, data }: { colours: ReturnType<typeof colouring>; shapes: string[] | null; data: Data }) {
+export function Legend({ colours, shapes, data }: { colours: ReturnType<typeof colouring>; shapes: string[] | null; data: Data }) {
   return (
     <div class="legends">
       {colours.legend && (

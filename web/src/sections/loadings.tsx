@@ -7,6 +7,7 @@ import { fixed, label, percent } from '../format';
 import { Check, Choice, Figure, Select } from '../plots/figure';
 import { Heat, SignedLegend } from '../plots/heat';
 import { Bars } from '../plots/lines';
+import { SignedImage } from '../plots/picture';
 import { Table } from '../plots/table';
 import { useWidth } from '../plots/size';
 import { axes, dark } from '../state';
@@ -44,8 +45,9 @@ export function Loadings({ data }: { data: Data }) {
   const isDark = dark.value;
   return (
     <>
+      {data.about.image && <Images data={data} />}
       <Figure
-        title="Loadings"
+        title="Features and components"
         file="loadings"
         command={inspect(data.about, '--json')}
         controls={
@@ -88,6 +90,30 @@ export function Loadings({ data }: { data: Data }) {
       <LoadingBars data={data} />
       {q >= 2 && <Circle data={data} />}
     </>
+  );
+}
+
+/** Each component as an image of what it does to the pixels. */
+function Images({ data }: { data: Data }) {
+  const q = Math.min(data.model!.q, 36);
+  const value = loadingsOf(data, 'given');
+  const size = data.about.image!;
+  return (
+    <Figure
+      title="Components as images"
+      file="component-images"
+      command={inspect(data.about, '--json')}
+      caption="What each component does to the pixels: orange rises with it, blue falls. Each image has its own scale."
+    >
+      <div class="images small">
+        {Array.from({ length: q }, (_, k) => (
+          <div key={k}>
+            <SignedImage size={size} value={(at) => value(at, k)} width={Math.min(104, (104 * size.width) / size.height)} label={`Component ${data.names[k]} as an image`} />
+            <p class="quiet">{data.names[k]}</p>
+          </div>
+        ))}
+      </div>
+    </Figure>
   );
 }
 
@@ -139,7 +165,7 @@ function standardisedErrors(data: Data): number[][] | null {
   return data.about.facts.factors?.standard_errors?.standardised?.loadings ?? null;
 }
 
-const MOST_BARS = 60;
+const MOST_BARS = 30;
 
 function LoadingBars({ data }: { data: Data }) {
   const [component, setComponent] = useState(0);

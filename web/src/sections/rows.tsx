@@ -11,16 +11,17 @@ import { PixelImage } from '../plots/picture';
 import { Scatter } from '../plots/scatter';
 import { Table } from '../plots/table';
 import { colourBy, dark, focus, place, select, selection } from '../state';
-import { hoverText } from './latent';
+import { Legend, hoverText } from './latent';
 
 const TAIL = 0.01;
 
 export function Rows({ data }: { data: Data }) {
+  const order = useMemo(() => unusualFirst(data), [data]);
   return (
     <>
       <Distances data={data} />
-      <Worst data={data} />
-      {focus.value !== null && focus.value < data.n && <Row data={data} row={focus.value} />}
+      <Worst data={data} order={order} />
+      <Row data={data} row={focus.value !== null && focus.value < data.n ? focus.value : order[0]!} />
     </>
   );
 }
@@ -53,6 +54,7 @@ function Distances({ data }: { data: Data }) {
       }
       table={() => <Judgements data={data} rows={data.n} />}
     >
+      <Legend colours={colours} shapes={null} data={data} />
       <Scatter
         label={`Distances of ${plural(data.n, 'row')}`}
         x={t2 ?? order}
@@ -91,8 +93,7 @@ export function unusualFirst(data: Data): number[] {
   return Array.from({ length: data.n }, (_, i) => i).sort((a, b) => p(a) - p(b) || far(b) - far(a));
 }
 
-function Worst({ data }: { data: Data }) {
-  const order = useMemo(() => unusualFirst(data), [data]);
+function Worst({ data, order }: { data: Data; order: number[] }) {
   return (
     <div class="block">
       <h3>The most unusual rows</h3>
@@ -139,6 +140,7 @@ function Row({ data, row }: { data: Data; row: number }) {
     <div class="block row" aria-live="polite">
       <div class="head">
         <h3>
+          {focus.value === null && 'The most unusual row: '}
           <bdi>{data.rowName(row)}</bdi>
         </h3>
         <div class="actions">
@@ -147,9 +149,7 @@ function Row({ data, row }: { data: Data; row: number }) {
               Show it in the explorer
             </button>
           )}
-          <button type="button" onClick={() => (focus.value = null)}>
-            Close
-          </button>
+
         </div>
       </div>
       <p>{judgement(data, row)}</p>

@@ -111,7 +111,7 @@ function HowMany({ data }: { data: Data }) {
   const best = choice.choices.map((c) => `${c.method}: ${c.components}`).join(' · ');
   return (
     <Figure
-      title="How many components"
+      title="What methods would choose"
       file="choice-of-q"
       command={about.data ? `covary select ${about.data}` : null}
       controls={<Choice label="Criterion" value={criterion} onChange={setCriterion} options={present.map((key) => [key, CRITERIA[key].name])} />}

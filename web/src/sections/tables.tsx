@@ -29,7 +29,8 @@ export function Tables({ data }: { data: Data }) {
 function Told({ table, file }: { table: TableTold; file: string }) {
   const wide = Math.max(table.header.length, ...table.rows.map((row) => row.length), 0);
   if (wide === 0) return table.note ? <p>{label(table.note, 500)}</p> : null;
-  const names = Array.from({ length: wide }, (_, at) => table.header[at] ?? '');
+  const bars = (at: number) => table.rows.length > 0 && table.rows.every((row) => /^[█▏▎▍▌▋▊▉]*$/.test(row[at] ?? ''));
+  const names = Array.from({ length: wide }, (_, at) => table.header[at] ?? '').filter((name, at) => name !== '' || !bars(at));
   return (
     <>
       <Table

@@ -1,9 +1,9 @@
 //! A model and the rows that were put to it, in five to ten sentences for people who have not fitted it.
 
-use super::number::{count, number, percent};
+use super::number::{count, percent};
 use crate::algorithm::Stop;
 use crate::error::Result;
-use crate::model::{Factors, Loadings};
+use crate::model::{Factors, Loadings, Noise};
 use crate::persist::SavedModel;
 
 /// Components whose meaning is told.
@@ -54,6 +54,9 @@ pub struct Seen {
 pub fn sentences(saved: &SavedModel, seen: &Seen) -> Result<Vec<String>> {
     let mut told = vec![the_data(saved, seen), what_is_missing(saved, seen)];
     told.push(how_many(saved));
+    if saved.model.as_loadings().is_none() {
+        told.push(format!("What it is: {}.", saved.model.kind().about));
+    }
     if let Some(loadings) = saved.model.as_loadings() {
         told.extend(meanings(saved, loadings));
     }
@@ -228,11 +231,23 @@ fn residue(loadings: &dyn Loadings) -> String {
     let mut sorted = unique.clone();
     sorted.sort_by(f64::total_cmp);
     let median = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0);
-    format!(
-        "Of a typical feature {} of the variance is left over as noise, whose standard deviation is {}.",
-        percent(median),
-        number(noise.sqrt())
-    )
+    let size = match loadings.noise() {
+        Noise::Isotropic(noise) => format!(", whose standard deviation is {}", three_figures(noise.sqrt())),
+        Noise::Diagonal(_) => String::new(),
+    };
+    format!("Of a typical feature {} of the variance is left over as noise{size}.", percent(median))
+}
+
+/// A number as people say it.
+fn three_figures(x: f64) -> String {
+    match x.abs() {
+        size if !(1e-3..1e6).contains(&size) => format!("{x:.2e}"),
+        size if size >= 100.0 => format!("{x:.0}"),
+        size if size >= 10.0 => format!("{x:.1}"),
+        size if size >= 1.0 => format!("{x:.2}"),
+        size if size >= 0.1 => format!("{x:.3}"),
+        _ => format!("{x:.4}"),
+    }
 }
 
 /// a, b and c.
@@ -259,7 +274,7 @@ mod tests {
     use crate::Pca;
     use crate::data::Rows;
     use crate::linalg::Mat;
-    use crate::model::{LinearGaussian, Noise};
+    use crate::model::LinearGaussian;
 
     fn names(of: [&str; 3]) -> Option<Vec<String>> {
         Some(of.map(str::to_owned).to_vec())
