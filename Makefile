@@ -1,5 +1,5 @@
 # Everything a stranger needs: cargo and pip fetch what the project uses; Rust and Python 3.10 or newer have to be there.
-.PHONY: help demo test soak lint docs python bench compare large install clean
+.PHONY: help demo test soak lint docs python web page bench compare large install clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -13,8 +13,9 @@ demo: ## the tour: real data, from a file to generated digits
 	cargo build --workspace --all-features --bin covary # the build that the tests use, not the one that is installed
 	target/debug/covary demo
 
-test: lint ## formatting, lints, all tests, examples in the docs, docs without warnings, the Python package
+test: lint ## formatting, lints, all tests, examples in the docs, docs without warnings, the page, the Python package
 	cargo test --workspace --all-features
+	$(MAKE) page
 	$(MAKE) docs
 	$(MAKE) python
 
@@ -40,6 +41,13 @@ $(VENV)/ready: pyproject.toml
 	$(VENV)/bin/python -c "import site; open(site.getsitepackages()[0] + '/covary.pth', 'w').write('$(CURDIR)/python\n')"
 	touch $@
 
+web: ## the page of covary report, built from web/ into crates/report/assets
+	VENV=$(CURDIR)/$(VENV) PYTHON=$(PYTHON) sh web/run.sh build
+
+page: ## the page of covary report: built anew and compared, its unit tests, and in a browser
+	cargo build --workspace --all-features --bin covary # the one that cargo test has built
+	VENV=$(CURDIR)/$(VENV) PYTHON=$(PYTHON) sh web/run.sh test
+
 bench: ## fits against the physical work they contain, in one run
 	cargo bench -p covary --bench foundation --bench holes --bench factor --bench select --bench groups
 
@@ -63,4 +71,4 @@ install: ## the command, into cargo's bin folder
 
 clean: ## what the build and the demo made
 	cargo clean
-	rm -rf covary-demo $(VENV) $(VENV)-bench
+	rm -rf covary-demo $(VENV) $(VENV)-bench web/node_modules

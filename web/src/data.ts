@@ -69,7 +69,8 @@ export function assemble({ about, arrays }: Block): Data {
   };
   const [n, p] = [about.rows.shown, about.features.length];
   const cells = new Cells(n, p, arrays.get('cells')!.values as Uint8Array, doubles('steps')!);
-  const numbers = arrays.get('numbers')!.values as Uint32Array;
+  const sampled = arrays.get('numbers')?.values as Uint32Array | undefined;
+  const numbers = sampled ?? Uint32Array.from({ length: n }, (_, i) => i);
   const carried = about.carried.map((told) => carriedColumn(told, arrays.get(told.array)!.values));
   const id = about.id === null ? null : carried[about.id];
   const data: Data = {

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use crate::about::{About, RowsTold, described, in_words, lines};
 use crate::block::Arrays;
-use crate::collect::{Collected, judge};
+use crate::collect::{Collected, Kept, judge};
 use crate::columns::{Carried, Column};
 use crate::options::Options;
 use crate::{answers, block, choice, linear, page, quantise};
@@ -109,9 +109,10 @@ impl<'a> Report<'a> {
         let linear = linear::add(saved, &facts, &mut arrays)?;
         let answers = answers::add(saved, &cells, linear.is_some(), &mut arrays)?;
         quantise::add(&mut arrays, &cells, n, p);
-        let numbers: Vec<u32> =
-            collected.kept.iter().map(|row| u32::try_from(row.number).unwrap_or(u32::MAX)).collect();
-        arrays.words("numbers", [n, 1], &numbers);
+        if collected.is_sample() {
+            let number = |row: &Kept| u32::try_from(row.number).unwrap_or(u32::MAX);
+            arrays.words("numbers", [n, 1], &collected.kept.iter().map(number).collect::<Vec<_>>());
+        }
         let carried = self.carried(&mut arrays);
         let about = About {
             made_by: format!("covary {}", env!("CARGO_PKG_VERSION")),
