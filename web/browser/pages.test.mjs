@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { statSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { launch } from './chromium.mjs';
-import { Place, apart, csv, dataset, explored, open, read, rename, table, walk } from './support.mjs';
+import { Place, apart, csv, dataset, explored, largeTable, open, read, rename, table, walk } from './support.mjs';
 
 const { browser, reason } = await launch();
 const place = new Place();
@@ -244,6 +244,36 @@ describe('data sets', () => {
       for (const id of LINEAR) assert.ok(sections.includes(id) || id === 'scree', id);
       assert.equal((await explored(page)).row.length, 560);
     }, { colorScheme: 'dark', viewport: { width: 420, height: 900 } });
+  });
+});
+
+describe('large tables', { skip: SKIP }, () => {
+  test('100 000 × 20: at most 8 MB, and it can be dragged', async (context) => {
+    place.write('large.npy', largeTable(100000, 20));
+    const path = place.report('large.npy', ['-q', '4'], []);
+    const { size } = statSync(path);
+    assert.ok(size <= 8e6, `${size} bytes`);
+    const start = Date.now();
+    await visit(path, async (page) => {
+      const canvas = page.locator('#latent canvas.points');
+      await page.locator('#latent').scrollIntoViewIfNeeded();
+      await canvas.waitFor();
+      const ready = Date.now() - start;
+      const box = await canvas.boundingBox();
+      await page.mouse.move(box.x + 300, box.y + 200);
+      await page.mouse.down();
+      const frames = page.evaluate(() => new Promise((done) => {
+        const from = performance.now();
+        let n = 0;
+        const tick = (now) => (n++, now - from > 1000 ? done((1000 * n) / (now - from)) : requestAnimationFrame(tick));
+        requestAnimationFrame(tick);
+      }));
+      for (let k = 0; k < 40; k++) await page.mouse.move(box.x + 300 + 60 * Math.sin(k / 3), box.y + 200 + k);
+      const rate = await frames;
+      await page.mouse.up();
+      assert.equal(await page.getByRole('button', { name: 'Show all' }).count(), 1, 'the plot has moved');
+      context.diagnostic(`${size} bytes, ready after ${ready} ms, ${rate.toFixed(0)} frames a second while it is dragged`);
+    });
   });
 });
 

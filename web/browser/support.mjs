@@ -113,6 +113,23 @@ export function apart(ours, theirs) {
   return Math.max(...theirs.map((x, j) => Math.abs(ours[j] - x))) / size;
 }
 
+/** Rows of four hidden variables and noise, as the bytes of a NPY file. */
+export function largeTable(rows, features) {
+  const head = `{'descr': '<f8', 'fortran_order': False, 'shape': (${rows}, ${features}), }`;
+  const padded = `${head.padEnd(117)}\n`; // 10 bytes before it make 128
+  const numbers = new Float64Array(rows * features);
+  let state = 12345;
+  const random = () => (state = (Math.imul(state, 1664525) + 1013904223) >>> 0) / 4294967296;
+  const normal = () => random() + random() + random() + random() + random() + random() - 3;
+  const weights = Array.from({ length: features }, () => Array.from({ length: 4 }, normal));
+  for (let i = 0; i < rows; i++) {
+    const z = [normal(), normal(), normal(), normal()];
+    for (let j = 0; j < features; j++) numbers[i * features + j] = z.reduce((sum, x, k) => sum + 2 * x * weights[j][k], normal());
+  }
+  const magic = Buffer.from([0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59, 1, 0, padded.length & 255, padded.length >> 8]);
+  return Buffer.concat([magic, Buffer.from(padded, 'latin1'), Buffer.from(numbers.buffer)]);
+}
+
 /** Gives a feature of a page another name, by packing its block anew. */
 export function rename(path, from, to) {
   const html = read(path);

@@ -1,11 +1,11 @@
-// Colours that colour-blind people can tell apart: Okabe and Ito's for groups, viridis for amounts, blue to orange around 0.
+// Colours that colour-blind people can tell apart: Okabe and Ito's for groups, viridis for amounts, orange to blue around 0.
 
 export const GROUPS_LIGHT = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#b58900', '#56b4e9', '#6b4c9a', '#4d4d4d', '#8c2d04', '#1b7837', '#01665e', '#bf812d'];
 export const GROUPS_DARK = ['#56b4e9', '#ff8c3a', '#2ec9a0', '#e79cc5', '#f0e442', '#8cc8ff', '#b79be0', '#c9c9c9', '#e5734a', '#7fbf7b', '#5ab4ac', '#dfc27d'];
 
 const VIRIDIS = ['#440154', '#482878', '#3e4989', '#31688e', '#26828e', '#1f9e89', '#35b779', '#6ece58', '#b5de2b', '#fde725'];
-const BLUE_ORANGE_LIGHT = ['#08519c', '#4292c6', '#9ecae1', '#f7f6f3', '#fdbe85', '#e6750c', '#993404'];
-const BLUE_ORANGE_DARK = ['#9ecae1', '#4292c6', '#1f5a94', '#26292f', '#8a4b12', '#e6850c', '#fdc38a'];
+const ORANGE_BLUE_LIGHT = ['#993404', '#e6750c', '#fdbe85', '#f7f6f3', '#9ecae1', '#4292c6', '#08519c'];
+const ORANGE_BLUE_DARK = ['#fdc38a', '#e6850c', '#8a4b12', '#26292f', '#1f5a94', '#4292c6', '#9ecae1'];
 
 export type Rgb = [number, number, number];
 
@@ -25,7 +25,7 @@ function ramp(stops: string[]): (t: number) => Rgb {
 }
 
 export const amounts = ramp(VIRIDIS);
-const around = { light: ramp(BLUE_ORANGE_LIGHT), dark: ramp(BLUE_ORANGE_DARK) };
+const around = { light: ramp(ORANGE_BLUE_LIGHT), dark: ramp(ORANGE_BLUE_DARK) };
 
 /** From −1 through 0 to 1. */
 export const signed = (x: number, dark: boolean): Rgb => around[dark ? 'dark' : 'light'](0.5 + x / 2);

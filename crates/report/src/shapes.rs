@@ -53,38 +53,51 @@ pub struct Stick {
 }
 
 impl Stick {
-    /// From a text of two names on each line, separated by a comma: the markers that a line joins. A first line
-    /// that names no marker is a header.
+    /// Markers among the features, joined by lines between pairs of them, by name.
     ///
     /// The marker M has three features that are called M and x, y or z, in either case and with or without
     /// one of `: . _ -` or a space between.
     ///
     /// # Errors
-    /// When no features are markers, or a line does not name two of them.
-    pub fn parse(links: &str, features: &[String]) -> Result<Self> {
+    /// When no features are markers, or a pair names none.
+    pub fn new<S: AsRef<str>>(pairs: &[(S, S)], features: &[String]) -> Result<Self> {
         let markers = markers(features);
         if markers.is_empty() {
             return Err(wrong("the features".into(), "names of markers with x, y and z, such as HEAD:X"));
         }
-        let find = |name: &str| markers.iter().position(|(marker, _)| marker == name);
-        let mut found = Vec::new();
+        let find = |name: &str| {
+            let found = markers.iter().position(|(marker, _)| marker == name);
+            found.ok_or_else(|| wrong(name.to_owned(), "names of markers of the model"))
+        };
+        let link = |(from, to): &(S, S)| Ok([find(from.as_ref())?, find(to.as_ref())?]);
+        let links = pairs.iter().map(link).collect::<Result<Vec<_>>>()?;
+        Ok(Self { markers, links })
+    }
+
+    /// From a text of two names on each line, separated by a comma: the markers that a line joins. A first line
+    /// that names no marker is a header.
+    ///
+    /// # Errors
+    /// When no features are markers, or a line does not name two of them.
+    pub fn parse(links: &str, features: &[String]) -> Result<Self> {
+        let known = markers(features);
+        let is_marker = |name: &str| known.iter().any(|(marker, _)| marker == name);
+        let mut pairs = Vec::new();
         for (number, line) in links.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let names: Vec<&str> =
                 line.split([',', '\t', ';']).map(|name| name.trim().trim_matches('"')).collect();
             match names[..] {
-                [from, to] if find(from).is_some() && find(to).is_some() => {
-                    found.extend(find(from).zip(find(to)).map(|(a, b)| [a, b]));
-                }
-                [from, to] if number == 0 && find(from).is_none() && find(to).is_none() => {}
+                [from, to] if number == 0 && !is_marker(from) && !is_marker(to) => {}
+                [from, to] => pairs.push((from, to)),
                 _ => {
                     return Err(wrong(
                         format!("line {}: {line}", number + 1),
-                        "two names of markers of the model",
+                        "two names, separated by a comma",
                     ));
                 }
             }
         }
-        Ok(Self { markers, links: found })
+        Self::new(&pairs, features)
     }
 }
 

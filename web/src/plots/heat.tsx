@@ -1,4 +1,4 @@
-// A matrix as colours: blue below 0, orange above, on a canvas of one pixel for each cell.
+// A matrix as colours: orange below 0, blue above, on a canvas of one pixel for each cell.
 import { useEffect, useRef } from 'preact/hooks';
 import { pixel, signed, css } from '../colours';
 import { fixed, label } from '../format';

@@ -23,7 +23,7 @@ export function PixelImage({ size, row, range, width, label }: ImageProps) {
   return <canvas ref={canvas} class="pixels" role="img" aria-label={label} width={size.width} height={size.height} style={{ width: `${width}px`, height: `${height}px` }} />;
 }
 
-/** Numbers around 0 as an image: blue below, orange above, by the largest of them. */
+/** Numbers around 0 as an image: orange below, blue above, by the largest of them. */
 export function SignedImage({ size, value, width, label }: { size: ImageProps['size']; value: (at: number) => number; width: number; label: string }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const isDark = dark.value;

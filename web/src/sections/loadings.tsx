@@ -103,7 +103,7 @@ function Images({ data }: { data: Data }) {
       title="Components as images"
       file="component-images"
       command={inspect(data.about, '--json')}
-      caption="What each component does to the pixels: orange rises with it, blue falls. Each image has its own scale."
+      caption="What each component does to the pixels: blue rises with it, orange falls. Each image has its own scale."
     >
       <div class="images small">
         {Array.from({ length: q }, (_, k) => (

@@ -108,7 +108,7 @@ function PatternMap({ data, found }: { data: Data; found: Pattern[] }) {
             { name: 'rows', show: (k) => count(found[k]!.rows.length), sort: (k) => found[k]!.rows.length },
             { name: 'share', show: (k) => percent(found[k]!.rows.length / data.n), sort: (k) => found[k]!.rows.length / data.n },
             { name: 'cells missing', show: (k) => count(found[k]!.missing.length), sort: (k) => found[k]!.missing.length },
-            { name: 'which', left: true, show: (k) => <bdi class="name">{which(data, found[k]!.missing)}</bdi> },
+            { name: 'which', left: true, text: (k) => which(data, found[k]!.missing), show: (k) => <bdi class="name">{which(data, found[k]!.missing)}</bdi> },
           ]}
         />
       </div>
@@ -147,8 +147,8 @@ function Together({ data, holed }: { data: Data; holed: number[] }) {
           file="missing-together"
           rows={pairs.length}
           columns={[
-            { name: 'one', left: true, show: (k) => <bdi class="name">{label(names[pairs[k]![0]]!)}</bdi> },
-            { name: 'other', left: true, show: (k) => <bdi class="name">{label(names[pairs[k]![1]]!)}</bdi> },
+            { name: 'one', left: true, text: (k) => names[pairs[k]![0]]!, show: (k) => <bdi class="name">{label(names[pairs[k]![0]]!)}</bdi> },
+            { name: 'other', left: true, text: (k) => names[pairs[k]![1]]!, show: (k) => <bdi class="name">{label(names[pairs[k]![1]]!)}</bdi> },
             { name: 'r', show: (k) => table[pairs[k]![0]]![pairs[k]![1]]!.toFixed(3), sort: (k) => table[pairs[k]![0]]![pairs[k]![1]]! },
           ]}
         />

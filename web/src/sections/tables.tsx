@@ -40,6 +40,7 @@ function Told({ table, file }: { table: TableTold; file: string }) {
         first={60}
         columns={names.map((name, at) => ({
           name: label(name || ' ', 60) === '(no name)' ? '' : label(name, 60),
+          text: (row: number) => table.rows[row]![at] ?? '',
           left: at < table.right[0] || at >= table.right[1],
           show: (row: number) => <bdi class="name">{label(table.rows[row]![at] || ' ', 400).replace('(no name)', '')}</bdi>,
         }))}
