@@ -1,5 +1,5 @@
 # Everything a stranger needs: cargo and pip fetch what the project uses; Rust and Python 3.10 or newer have to be there.
-.PHONY: help demo test soak lint docs python pictures bench compare large install clean
+.PHONY: help demo test soak lint docs python web page pictures bench compare large install clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -13,8 +13,9 @@ demo: ## the tour: real data, from a file to generated digits
 	cargo build --workspace --all-features --bin covary # the build that the tests use, not the one that is installed
 	target/debug/covary demo
 
-test: lint ## formatting, lints, all tests, examples in the docs, docs without warnings, the Python package
+test: lint ## formatting, lints, all tests, examples in the docs, docs without warnings, the page, the Python package
 	cargo test --workspace --all-features
+	$(MAKE) page
 	$(MAKE) docs
 	$(MAKE) python
 
@@ -39,6 +40,13 @@ $(VENV)/ready: pyproject.toml
 	$(VENV)/bin/pip install --quiet maturin numpy scikit-learn scipy matplotlib mypy pandas polars pyarrow pytest
 	$(VENV)/bin/python -c "import site; open(site.getsitepackages()[0] + '/covary.pth', 'w').write('$(CURDIR)/python\n')"
 	touch $@
+
+web: ## the page of covary report, built from web/ into crates/report/assets
+	VENV=$(CURDIR)/$(VENV) PYTHON=$(PYTHON) sh web/run.sh build
+
+page: ## the page of covary report: built anew and compared, its unit tests, and in a browser
+	cargo build --workspace --all-features --bin covary # the one that cargo test has built
+	VENV=$(CURDIR)/$(VENV) PYTHON=$(PYTHON) sh web/run.sh test
 
 pictures: $(VENV)/ready ## the pictures of docs/plots.md, from the package as `make python` has built it
 	$(VENV)/bin/python docs/examples/plots.py
@@ -66,4 +74,4 @@ install: ## the command, into cargo's bin folder
 
 clean: ## what the build and the demo made
 	cargo clean
-	rm -rf covary-demo $(VENV) $(VENV)-bench
+	rm -rf covary-demo $(VENV) $(VENV)-bench web/node_modules

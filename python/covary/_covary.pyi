@@ -225,6 +225,20 @@ class Model:
     @staticmethod
     def load(path: str | PathLike[str]) -> Model: ...
     def save(self, path: str | PathLike[str], whiten: bool = False) -> None: ...
+    def page(
+        self,
+        rows: Rows,
+        path: str | PathLike[str],
+        columns: list[tuple[str, list[float] | list[str | None]]],
+        id: int | None = None,
+        most_rows: int | None = None,
+        image: tuple[int, int] | None = None,
+        stick: list[tuple[str, str]] | None = None,
+        title: str | None = None,
+        seed: int = 0,
+        whiten: bool = False,
+        threads: int | None = None,
+    ) -> None: ...
     @property
     def whiten(self) -> bool: ...
     def __reduce__(self) -> tuple[Any, tuple[bytes]]: ...

@@ -8,7 +8,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from covary import _covary
-from covary._input import features_restored_on_failure, rows_of
+from covary._input import features_restored_on_failure, rows_of, seed_of, whole
+from covary._page import carried, size
 from covary._progress import Progress
 from covary._summary import Summary
 from covary._warn import warn
@@ -208,6 +209,64 @@ class Estimator(BaseEstimator):
             The file appears whole or not at all.
         """
         self._fitted().save(os.fspath(path), bool(self._whitens()))
+
+    def report(
+        self, X, path, *, columns=None, labels=None, rows=None, image=None, stick=None, title=None, random_state=0
+    ):
+        """Write one interactive page about the model and its rows: what ``covary report`` writes.
+
+        The page is a single HTML file that opens by double click, without a network: what the model says in
+        words, loadings, a latent plot, a latent explorer that shows the row at any place, the rows that do not
+        belong and why, missing values, groups, and how well the model fits.
+
+        Parameters
+        ----------
+        X : as for `fit`
+            Whoever has the page has these rows: cells are kept in 65535 steps of each feature.
+        path : str or path-like
+            The file appears whole or not at all; its name should end in ``.html``.
+        columns : mapping or data frame, optional
+            More columns of the rows, numbers or texts, to colour and compare with.
+        labels : array-like of shape (n,), optional
+            Names of the rows. Without them, the index of a data frame where it has names.
+        rows : int, optional
+            Most rows that the page holds, 0 for none; 100 000 by default, fewer of wide tables. Of more, the
+            1000 most unusual ones are kept and a sample of the others.
+        image : (int, int), optional
+            The features are the pixels of an image of this height and width, row by row.
+        stick : list of (str, str), optional
+            The features are coordinates of markers, such as ``HEAD:X``, ``HEAD:Y``, ``HEAD:Z``: the pairs of
+            markers that a line joins.
+        title : str, optional
+        random_state : int, RandomState or None
+            Decides which rows are in a sample.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> import numpy as np
+        >>> from covary import PPCA
+        >>> X = np.array([[1.0, 2.0, 0.5], [2.0, 1.0, 1.5], [3.0, np.nan, 2.0], [5.0, 4.0, 3.5], [4.0, 3.0, 0.0]])
+        >>> path = os.path.join(tempfile.mkdtemp(), "report.html")
+        >>> PPCA(1).fit(X).report(X, path, columns={"kind": ["a", "b", "a", "b", "a"]})
+        >>> os.path.getsize(path) < 500_000
+        True
+        """
+        model = self._fitted()
+        found, named = carried(X, columns, labels)
+        model.page(
+            rows_of(self, X),
+            os.fspath(path),
+            found,
+            named,
+            None if rows is None else whole("rows", rows),
+            size(image),
+            None if stick is None else [(str(a), str(b)) for a, b in stick],
+            None if title is None else str(title),
+            seed_of(random_state),
+            bool(self._whitens()),
+            self.n_threads,
+        )
 
     def _whitens(self):
         return False

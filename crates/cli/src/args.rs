@@ -3,6 +3,7 @@
 mod factor;
 mod groups;
 mod impute;
+mod report;
 mod score;
 mod select;
 
@@ -14,6 +15,7 @@ use covary_io::{Budget, Format, ReadOptions, Selection, TripleColumns};
 pub(crate) use factor::{Rotate, RotationName, Towards, cut, kaiser, level, rotation};
 pub(crate) use groups::{groups, prior_rows};
 pub(crate) use impute::{Filling, Holdout, Impute};
+pub(crate) use report::{Report, image};
 pub(crate) use score::{Asked, Score};
 pub(crate) use select::{GroupsOf, Select};
 

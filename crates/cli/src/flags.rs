@@ -10,6 +10,7 @@ mod fit;
 mod groups;
 mod impute;
 mod kernel;
+mod report;
 mod robust;
 mod score;
 mod select;
@@ -30,6 +31,7 @@ pub(crate) use fit::Fit;
 pub(crate) use groups::{Assign, Groups, Noise, PriorRows};
 pub(crate) use impute::Impute;
 pub(crate) use kernel::{KernelFlags, KernelName};
+pub(crate) use report::Report;
 pub(crate) use robust::Robust;
 pub(crate) use score::Score;
 pub(crate) use select::Select;
@@ -74,6 +76,7 @@ pub(crate) enum Command {
     Select(Select),
     Rotate(Rotate),
     Inspect(Inspect),
+    Report(Box<Report>),
     Moments(Moments),
     Merge(Merge),
     Demo(Demo),

@@ -34,6 +34,7 @@ mod reader;
 mod saved;
 mod schema;
 mod select;
+mod texts;
 mod triples;
 mod write;
 
@@ -51,6 +52,7 @@ pub use reader::{Grid, Loaded, Reader, open, open_arrow};
 pub use saved::read_saved;
 pub use schema::{CarriedBecause, CarriedColumn, Carry, LeftOutBecause, LeftOutColumn, ReadOptions, Schema};
 pub use select::Selection;
+pub use texts::texts;
 pub use triples::{TripleColumns, TripleOptions, Triples, triples};
 pub use write::{NewFile, Writer, write_file};
 

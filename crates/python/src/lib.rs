@@ -14,6 +14,7 @@ mod input;
 mod kinds;
 mod model;
 mod output;
+mod page;
 mod questions;
 mod request;
 mod rotation;

@@ -17,8 +17,16 @@ use crate::interrupt;
 /// 1797 handwritten digits of 8 × 8 pixels; see `data/README.md` for where they come from.
 const DIGITS: &[u8] = include_bytes!("../../data/digits.csv.gz");
 /// Everything that the tour leaves in its folder.
-const FILES: [&str; 7] =
-    ["digits.csv", "coarse.covary", "digits.covary", "coarse.csv", "rebuilt.csv", "scores.csv", "new.csv"];
+const FILES: [&str; 8] = [
+    "digits.csv",
+    "coarse.covary",
+    "digits.covary",
+    "coarse.csv",
+    "rebuilt.csv",
+    "scores.csv",
+    "new.csv",
+    "report.html",
+];
 /// Pixels along a side of a digit.
 const SIDE: usize = 8;
 /// Digits that are drawn beside each other.
@@ -34,6 +42,7 @@ pub(super) fn run(flags: &Demo) -> Result<Code> {
     tour.find_the_strangest()?;
     tour.fill_holes()?;
     tour.draw_new_ones()?;
+    tour.report()?;
     tour.what_next()?;
     Ok(Code::Done)
 }
@@ -132,6 +141,17 @@ impl Tour {
         command(&["sample", &model, "-n", "100", "--seed", "1", "-o", &out])?;
         let rows = self.rows("new.csv", "1-64")?;
         print(&format!("\n{}", draw(&rows, &[0, 1, 2, 3], 16.0)))
+    }
+
+    fn report(&self) -> Result<()> {
+        step(
+            6,
+            "Report. One page to open in a browser and play with: drag a point, and the digit there is drawn:",
+        )?;
+        let (model, data) = (text(&self.path("digits.covary")), text(&self.path("digits.csv")));
+        let page = text(&self.path("report.html"));
+        command(&["report", &model, &data, "--id", "digit", "--image", "8x8", "-o", &page])?;
+        print(&format!("\nThe page is {page}: open it by double click; it needs no network.\n"))
     }
 
     fn what_next(&self) -> Result<()> {

@@ -13,6 +13,7 @@ mod merge;
 mod moments;
 mod pairs;
 mod reconstruct;
+mod report;
 mod rotate;
 mod sample;
 mod score;
@@ -51,6 +52,7 @@ pub(crate) fn run(command: Command) -> Result<Code> {
         }
         Command::Rotate(flags) => rotate::run(&args::Rotate::resolve(flags)?),
         Command::Inspect(flags) => inspect::run(&flags),
+        Command::Report(flags) => report::run(args::Report::resolve(*flags)?),
         Command::Moments(flags) => moments::run(&args::Moments::resolve(flags)?),
         Command::Merge(flags) => merge::run(&flags),
         Command::Demo(flags) => demo::run(&flags),

@@ -225,11 +225,13 @@ fn the_tour_runs_and_respects_what_is_there() {
         "row 1573",
         "--holdout",
         "95 % intervals",
+        "$ covary report",
+        "double click",
         "covary inspect",
     ] {
         assert!(text.contains(word), "{word}");
     }
-    assert!(place.path("tour/new.csv").is_file());
+    assert!(place.path("tour/new.csv").is_file() && place.path("tour/report.html").is_file());
     place.ok(&["demo", "tour"]);
     std::fs::create_dir(place.path("mine")).unwrap();
     place.write("mine/scores.csv", "precious");

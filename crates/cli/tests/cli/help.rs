@@ -2,7 +2,7 @@
 
 use crate::support::Place;
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "fit",
     "transform",
     "reconstruct",
@@ -13,6 +13,7 @@ const COMMANDS: [&str; 13] = [
     "select",
     "rotate",
     "inspect",
+    "report",
     "moments",
     "merge",
     "demo",
@@ -37,6 +38,7 @@ fn the_first_page() {
       select       How many components or groups: what each method would take, and a recommendation
       rotate       Rotate loadings so that they can be read
       inspect      What is in a model, for people or as JSON
+      report       Write one interactive page about a model and its rows
       moments      Summarise one part of the data, to be merged with others
       merge        Merge the moments of several parts of the data
       demo         A tour of the whole command on data that the program carries

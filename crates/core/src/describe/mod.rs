@@ -30,6 +30,7 @@ mod moments;
 mod number;
 mod ppca;
 mod robust;
+mod sentences;
 mod sources;
 mod words;
 
@@ -50,6 +51,7 @@ pub use clusters::numbers_of_clusters;
 pub use factors::describe_rotated;
 pub use moments::describe_moments;
 pub use number::{bar, count, level, number, numbers, percent};
+pub use sentences::{Seen, sentences};
 pub use words::{Advice, Line, Table, Words};
 
 /// Standardised loadings of factors below this are left blank, unless another limit is asked for.

@@ -90,8 +90,9 @@ const MODULES: &[(&str, &[&str])] = &[
 const CRATES: &[(&str, &[&str])] = &[
     ("covary", &[]),
     ("covary-io", &["covary"]),
-    ("covary-cli", &["covary", "covary-io"]),
-    ("covary-python", &["covary", "covary-io", "covary-cli"]),
+    ("covary-report", &["covary"]),
+    ("covary-cli", &["covary", "covary-io", "covary-report"]),
+    ("covary-python", &["covary", "covary-io", "covary-report", "covary-cli"]),
 ];
 
 #[test]

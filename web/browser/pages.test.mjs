@@ -1,0 +1,327 @@
+// The page in a real browser: every section of reports of many kinds, opened from its file, with clicks.
+import assert from 'node:assert/strict';
+import { statSync } from 'node:fs';
+import { after, before, describe, test } from 'node:test';
+import { launch } from './chromium.mjs';
+import { Place, apart, csv, dataset, explored, largeTable, open, read, rename, table, walk } from './support.mjs';
+
+const { browser, reason } = await launch();
+const place = new Place();
+after(async () => {
+  await browser?.close();
+  place.remove();
+});
+
+const SKIP = browser ? false : `skipped: ${reason}`;
+const needs = (name) => SKIP || (dataset(name) ? false : `skipped: ${name} is not there; COVARY_DATA says where data sets are`);
+
+/** Opens a page, runs checks, and insists on silence. */
+async function visit(path, checks, options) {
+  const { page, said, close } = await open(browser, path, options);
+  try {
+    await checks(page);
+    assert.deepEqual(said, []);
+  } finally {
+    await close();
+  }
+}
+
+const LINEAR = ['words', 'explorer', 'latent', 'scree', 'loadings', 'tables', 'rows', 'fit'];
+
+describe('tables made here', { skip: SKIP }, () => {
+  before(() => {
+    place.write('small.csv', table(90, 6));
+    place.write('holes.csv', table(90, 6, 0.12));
+  });
+
+  test('the whole page, with clicks', async () => {
+    const path = place.report('small.csv', ['-q', '2'], ['--id', 'name']);
+    await visit(path, async (page) => {
+      const { sections, figures, tables } = await walk(page);
+      for (const id of [...LINEAR, 'carried']) assert.ok(sections.includes(id), id);
+      assert.ok(figures.includes('latent-plot') && figures.includes('distances') && tables > 8, figures.join());
+      await rowIsExplained(page);
+      await brushingSelects(page);
+      await filesAreMade(page);
+      await themeTurns(page);
+    });
+  });
+
+  test('the explorer shows the row that the model decodes', async () => {
+    for (const kind of ['ppca', 'fa', 'pca', 'bpca', 'robust']) {
+      const path = place.report('small.csv', ['--model', kind, '-q', '2'], ['--id', 'name']);
+      const flags = kind === 'pca' ? [] : ['--posterior'];
+      const rebuilt = csv(place.run('reconstruct', 'm.covary', 'small.csv', ...flags, '--quiet'));
+      await visit(path, async (page) => {
+        await page.locator('#rows').scrollIntoViewIfNeeded();
+        await page.locator('.row .link').first().click();
+        const name = await page.locator('.row h3').first().innerText();
+        const row = rebuilt.rows[Number(/n(\d+)/.exec(name)[1]) - 1].slice(-6);
+        await page.getByRole('button', { name: 'Show it in the explorer' }).click();
+        const { row: shown } = await explored(page);
+        assert.ok(apart(shown, row) < 1e-5, `${kind}: ${apart(shown, row)}`);
+      });
+    }
+  });
+
+  test('moving the place moves the row, by mouse and by keys', async () => {
+    const path = place.report('small.csv', ['-q', '3'], []);
+    await visit(path, async (page) => {
+      const plane = page.locator('#explorer canvas.points');
+      await plane.scrollIntoViewIfNeeded();
+      const before = await explored(page);
+      const box = await plane.boundingBox();
+      await page.mouse.move(box.x + 60, box.y + 60);
+      await page.mouse.down();
+      await page.mouse.move(box.x + 200, box.y + 120, { steps: 4 });
+      await page.mouse.up();
+      const dragged = await explored(page);
+      assert.notDeepEqual(dragged.place.slice(0, 2), before.place.slice(0, 2));
+      assert.notDeepEqual(dragged.row, before.row);
+      await plane.focus();
+      await page.keyboard.press('ArrowRight');
+      const right = await explored(page);
+      assert.ok(right.place[0] > dragged.place[0] && right.place[1] === dragged.place[1]);
+      await page.locator('.sliders input').first().fill(String(Number(await page.locator('.sliders input').first().getAttribute('max'))));
+      assert.ok((await explored(page)).place[2] > right.place[2]);
+    });
+  });
+
+  test('missing values have their section', async () => {
+    const path = place.report('holes.csv', ['-q', '2'], []);
+    await visit(path, async (page) => {
+      const { sections, figures } = await walk(page);
+      assert.ok(sections.includes('missing') && figures.includes('missing-patterns') && figures.includes('missing-together'));
+      assert.ok((await page.locator('path.ellipse').count()) > 5);
+    });
+  });
+
+  for (const [kind, flags] of [
+    ['fa', ['-q', '2', '--rotate', 'oblimin']],
+    ['bpca', ['-q', '4']],
+    ['robust', ['-q', '2']],
+    ['ica', ['-q', '2']],
+    ['kpca', ['-q', '3', '--standardise']],
+    ['mixture', ['-k', '3', '-q', '1']],
+    ['kmeans', ['-k', '3']],
+  ])
+    test(`a page of ${kind}`, async () => {
+      const path = place.report('small.csv', ['--model', kind, ...flags], ['--id', 'name']);
+      await visit(path, async (page) => {
+        const { sections, failed } = await walk(page);
+        assert.ok(!failed);
+        assert.ok(sections.includes('latent'), sections.join());
+        assert.equal(sections.includes('groups'), kind === 'mixture' || kind === 'kmeans');
+        assert.equal(sections.includes('explorer'), kind !== 'mixture' && kind !== 'kmeans');
+        const sentences = await page.locator('.words p').count();
+        assert.ok(sentences >= 4 && sentences <= 11, `${sentences} sentences`);
+      });
+    });
+
+  test('a page without rows, and of a sample', async () => {
+    await visit(place.report('small.csv', ['-q', '2'], ['--no-rows']), async (page) => {
+      const { sections } = await walk(page);
+      assert.ok(sections.includes('explorer') && !sections.includes('rows'));
+      assert.match(await page.locator('.note').innerText(), /without rows/);
+    });
+    await visit(place.report('small.csv', ['-q', '2'], ['--rows', '30']), async (page) => {
+      assert.match(await page.locator('.note').innerText(), /30 of the 90 rows/);
+    });
+  });
+});
+
+/** Click a row: sentences, contributions and neighbours are there. */
+async function rowIsExplained(page) {
+  await page.locator('#rows').scrollIntoViewIfNeeded();
+  await page.locator('#rows .block .table .link').nth(1).click();
+  assert.match(await page.locator('.row .sentences').innerText(), /the rest of the row says|No cell surprises/);
+  assert.ok((await page.locator('.row .link').count()) >= 5);
+  assert.equal(await page.locator('#latent circle.focus').count(), 1);
+}
+
+/** Select with the mouse: rows are counted, and saved as CSV. */
+async function brushingSelects(page) {
+  const canvas = page.locator('#latent canvas.points');
+  await canvas.scrollIntoViewIfNeeded();
+  await page.locator('#latent').getByRole('button', { name: 'Select' }).click();
+  const box = await canvas.boundingBox();
+  await page.mouse.move(box.x + 2, box.y + 2);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height - 2, { steps: 5 });
+  await page.mouse.up();
+  const words = await page.locator('.selected').innerText();
+  const rows = Number(/(\d+) rows/.exec(words)[1]);
+  assert.ok(rows > 5 && rows < 90, words);
+  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Save them as CSV' }).click()]);
+  const { header, rows: lines } = csv(read(await download.path()));
+  assert.deepEqual(header.slice(0, 4), ['row', 'name', 'kind', 'f1']);
+  assert.equal(lines.length, rows);
+}
+
+/** PNG and SVG of a picture come out, and are not empty. */
+async function filesAreMade(page) {
+  for (const [name, first] of [['SVG', '<svg'], ['PNG', '\u0089PNG']]) {
+    const button = page.locator('[data-figure="latent-plot"]').getByRole('button', { name });
+    const [download] = await Promise.all([page.waitForEvent('download'), button.click()]);
+    const path = await download.path();
+    assert.ok(statSync(path).size > 5000, name);
+    assert.ok(name === 'PNG' || read(path).startsWith(first));
+  }
+}
+
+async function themeTurns(page) {
+  const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const light = await paper();
+  await page.getByRole('button', { name: 'Dark colours' }).click();
+  assert.notEqual(await paper(), light);
+}
+
+describe('data sets', () => {
+  test('digits are images', { skip: needs('digits.csv') }, async () => {
+    const data = dataset('digits.csv');
+    const path = place.report(data, ['--drop', 'target', '-q', '10'], ['--id', 'target', '--image', '8x8']);
+    const rebuilt = csv(place.run('reconstruct', 'm.covary', data, '--posterior', '--quiet'));
+    await visit(path, async (page) => {
+      const { sections, figures } = await walk(page);
+      for (const id of LINEAR) assert.ok(sections.includes(id), id);
+      assert.ok(figures.includes('component-images'));
+      const { row } = await explored(page);
+      assert.ok(apart(row, rebuilt.rows[0].slice(-64)) < 1e-5);
+      await page.locator('#explorer').scrollIntoViewIfNeeded();
+      await page.getByLabel('pictures across the plane').check();
+      assert.equal(await page.locator('#explorer .images canvas').count(), 1);
+    });
+  });
+
+  test('airquality misses values', { skip: needs('airquality.csv') }, async () => {
+    const path = place.report(dataset('airquality.csv'), ['--drop', 'Month,Day', '--standardise', '-q', '2'], []);
+    await visit(path, async (page) => {
+      const { sections } = await walk(page);
+      assert.ok(sections.includes('missing') && sections.includes('carried'));
+      assert.match(await page.locator('.words').innerText(), /7\.2 % of the cells are missing, in 42 rows/);
+    });
+  });
+
+  test('bfi has factors', { skip: needs('bfi_train.csv') }, async () => {
+    const fit = ['--model', 'fa', '-q', '5', '--rotate', 'oblimin', '--drop', 'row_id,gender,education,age'];
+    await visit(place.report(dataset('bfi_train.csv'), fit, ['--id', 'row_id']), async (page) => {
+      const { figures } = await walk(page);
+      assert.ok(figures.includes('factor-correlations') && figures.includes('loadings'));
+      assert.match(await page.locator('#tables').innerText(), /RMSEA/);
+    });
+  });
+
+  test('wine is coloured by its class', { skip: needs('wine.csv') }, async () => {
+    const path = place.report(dataset('wine.csv'), ['--drop', 'target', '--standardise', '-q', '3'], []);
+    await visit(path, async (page) => {
+      await walk(page);
+      assert.equal(await page.locator('#latent .legend .swatch').count(), 3);
+      await page.locator('#latent .swatch').first().click();
+      assert.match(await page.locator('.selected').innerText(), /59 rows selected/);
+      await page.locator('#latent select').nth(2).selectOption({ label: 'alcohol' });
+      assert.equal(await page.locator('#latent .ramp').count(), 1);
+    });
+  });
+
+  test('a run is a figure of markers', { skip: needs('mocap_run1.csv') }, async () => {
+    place.write('links.csv', 'from,to\nLFHD,RFHD\nC7,T10\nLFWT,LKNE\nLKNE,LANK\nRFWT,RKNE\nRKNE,RANK\n');
+    const fit = ['--drop', 'Field,Time', '-q', '4'];
+    await visit(place.report(dataset('mocap_run1.csv'), fit, ['--stick', 'links.csv']), async (page) => {
+      const { sections } = await walk(page);
+      assert.ok(sections.includes('missing'));
+      assert.equal(await page.locator('.stick .link').count(), 6);
+      const before = (await explored(page)).place;
+      await page.getByRole('button', { name: 'Play the rows' }).click();
+      await page.waitForTimeout(400);
+      await page.getByRole('button', { name: 'Stop' }).click();
+      assert.notDeepEqual((await explored(page)).place, before);
+    });
+  });
+
+  test('faces are images of 28 by 20', { skip: needs('frey_faces.csv.gz') }, async () => {
+    await visit(place.report(dataset('frey_faces.csv.gz'), ['-q', '6'], ['--image', '28x20']), async (page) => {
+      const { sections } = await walk(page);
+      for (const id of LINEAR) assert.ok(sections.includes(id) || id === 'scree', id);
+      assert.equal((await explored(page)).row.length, 560);
+    }, { colorScheme: 'dark', viewport: { width: 420, height: 900 } });
+  });
+});
+
+describe('large tables', { skip: SKIP }, () => {
+  test('100 000 × 20: at most 8 MB, and it can be dragged', async (context) => {
+    place.write('large.npy', largeTable(100000, 20));
+    const path = place.report('large.npy', ['-q', '4'], []);
+    const { size } = statSync(path);
+    assert.ok(size <= 8e6, `${size} bytes`);
+    const start = Date.now();
+    await visit(path, async (page) => {
+      const canvas = page.locator('#latent canvas.points');
+      await page.locator('#latent').scrollIntoViewIfNeeded();
+      await canvas.waitFor();
+      const ready = Date.now() - start;
+      const box = await canvas.boundingBox();
+      await page.mouse.move(box.x + 300, box.y + 200);
+      await page.mouse.down();
+      const frames = page.evaluate(() => new Promise((done) => {
+        const from = performance.now();
+        let n = 0;
+        const tick = (now) => (n++, now - from > 1000 ? done((1000 * n) / (now - from)) : requestAnimationFrame(tick));
+        requestAnimationFrame(tick);
+      }));
+      for (let k = 0; k < 40; k++) await page.mouse.move(box.x + 300 + 60 * Math.sin(k / 3), box.y + 200 + k);
+      const rate = await frames;
+      await page.mouse.up();
+      assert.equal(await page.getByRole('button', { name: 'Show all' }).count(), 1, 'the plot has moved');
+      context.diagnostic(`${size} bytes, ready after ${ready} ms, ${rate.toFixed(0)} frames a second while it is dragged`);
+    });
+  });
+});
+
+describe('hostile tables', { skip: SKIP }, () => {
+  const NAMES = ['<script>alert(1)</script>', '"><img src=x onerror=alert(2)>', 'x'.repeat(10000), 'שלום עולם', 'control\u0001here', '😀🎉', '</script><b>', '@@covary-data@@', "';--", '&lt;'];
+  const quoted = (text) => `"${text.replaceAll('"', '""')}"`;
+
+  test('names like HTML, scripts, of any length and script, are shown as they are', async () => {
+    const lines = [['id', ...NAMES].map(quoted).join(',')];
+    for (let i = 0; i < 40; i++) lines.push([quoted(NAMES[i % NAMES.length]), ...NAMES.map((_, j) => (Math.sin(i * (j + 1.3)) * 3 + (i % 7)).toFixed(3))].join(','));
+    place.write('names.csv', `${lines.join('\n')}\n`);
+    const path = place.report('names.csv', ['-q', '2', '--id', 'id'], ['--id', 'id', '--title', '<script>alert(3)</script>']);
+    await visit(path, async (page) => {
+      await walk(page);
+      assert.equal(await page.locator('h1').innerText(), '<script>alert(3)</script>');
+      assert.ok((await page.locator('#loadings').innerText()).includes('<script>alert(1)</script>'));
+      assert.equal(await page.locator('main img, main script').count(), 0);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      assert.ok(wide <= 1, `the page is ${wide} pixels too wide`);
+    });
+  });
+
+  test('a name with NUL, which text files cannot have, is shown with a symbol', async () => {
+    place.write('few.csv', table(30, 4));
+    const path = place.report('few.csv', ['-q', '1'], []);
+    rename(path, 'f1', 'nul\u0000here');
+    await visit(path, async (page) => {
+      await walk(page);
+      assert.match(await page.locator('#loadings').innerText(), /nul␀here/);
+    });
+  });
+
+  test('5000 features', async () => {
+    const features = Array.from({ length: 5000 }, (_, j) => `g${j}`);
+    const lines = [features.join(',')];
+    for (let i = 0; i < 30; i++) lines.push(features.map((_, j) => (Math.sin(i * 1.7 + j) + Math.cos(i * j)).toFixed(2)).join(','));
+    place.write('wide.csv', `${lines.join('\n')}\n`);
+    await visit(place.report('wide.csv', ['-q', '3'], []), async (page) => assert.ok(!(await walk(page)).failed));
+  });
+
+  test('one row, and nothing observed', async () => {
+    place.write('few.csv', table(30, 4));
+    place.run('fit', 'few.csv', '-q', '1', '-o', 'm.covary', '--quiet');
+    place.write('one.csv', 'name,kind,f1,f2,f3,f4\nonly,a,1,2,3,4\n');
+    place.write('nothing.csv', 'name,kind,f1,f2,f3,f4\na,b,,,,\nc,d,,,,\n');
+    for (const data of ['one.csv', 'nothing.csv']) {
+      place.run('report', 'm.covary', data, '--id', 'name', '-o', 'page.html', '--quiet');
+      await visit(place.path('page.html'), async (page) => assert.ok(!(await walk(page)).failed, data));
+    }
+  });
+});

@@ -1,0 +1,66 @@
+// The page and the command say the same: coordinates, T², SPE, p-values and decoded rows of every linear kind of model.
+import { afterAll, describe, expect, test } from 'vitest';
+import { assemble } from '../src/data';
+import { Place, present, table } from './covary';
+
+const FITS: [string, string[]][] = [
+  ['ppca', ['-q', '2']],
+  ['ppca scaled', ['-q', '2', '--standardise']],
+  ['pca', ['--model', 'pca', '-q', '2']],
+  ['pca scaled', ['--model', 'pca', '-q', '3', '--standardise']],
+  ['fa', ['--model', 'fa', '-q', '2']],
+  ['fa turned', ['--model', 'fa', '-q', '2', '--rotate', 'oblimin']],
+  ['bpca', ['--model', 'bpca', '-q', '3']],
+  ['robust', ['--model', 'robust', '-q', '2', '--nu', '5']],
+  ['ica', ['--model', 'ica', '-q', '2']],
+];
+
+describe.skipIf(!present)('the page agrees with the command', () => {
+  const place = new Place();
+  place.write('whole.csv', table(60, 6, 0));
+  place.write('holes.csv', table(60, 6, 0.15));
+  afterAll(() => place.remove());
+
+  for (const [name, flags] of FITS)
+    for (const data of ['whole.csv', 'holes.csv']) {
+      if (name === 'ica' && data === 'holes.csv') continue;
+      test(`${name}, ${data}`, async () => {
+        place.run('fit', data, ...flags, '-o', 'm.covary', '--quiet');
+        place.run('report', 'm.covary', data, '--id', 'name', '-o', 'page.html', '--quiet');
+        const page = assemble(await place.block('page.html'));
+        const coordinates = Place.columns(place.run('transform', 'm.covary', data, '--quiet'));
+        const scores = Place.columns(place.run('score', 'm.covary', data, '--quiet'));
+        const near = (ours: ArrayLike<number>, theirs: number[], what: string) => {
+          const size = Math.max(...theirs.filter(Number.isFinite).map(Math.abs), 1e-300);
+          theirs.forEach((x, i) => expect(Math.abs(ours[i]! - x) / size, `${what} of row ${i + 1}: ${ours[i]} and ${x}`).toBeLessThan(1e-8));
+        };
+        page.coordinates.forEach((z, k) => near(z, coordinates.get(page.names[k]!)!, page.names[k]!));
+        near(page.t2!, scores.get('t2')!, 'T²');
+        near(page.spe!, scores.get('spe')!, 'SPE');
+        near(page.pValue!, scores.get('p_value')!, 'p-value');
+        near(Array.from({ length: page.n }, (_, i) => page.model!.logDensity(page.cells.row(i))!), scores.get('log_density')!, 'log density');
+        const expected = Place.columns(place.run('impute', 'm.covary', data, '--quiet'));
+        expect(page.cells.value(3, 1)).toBe(Number.isNaN(page.cells.value(3, 1)) ? NaN : expected.get('f2')![3]);
+      });
+    }
+
+  test('carried columns, labels and missing cells come along', async () => {
+    place.run('fit', 'holes.csv', '-q', '2', '-o', 'm.covary', '--quiet');
+    place.run('report', 'm.covary', 'holes.csv', '--id', 'name', '-o', 'page.html', '--quiet');
+    const page = assemble(await place.block('page.html'));
+    expect(page.carried.map(({ name, labels }) => [name, labels.length])).toEqual([['name', 60], ['kind', 3]]);
+    expect([page.rowName(4), page.carried[1]!.text(4)]).toEqual(['n5', 'b']);
+    expect(page.about.sentences.length).toBeGreaterThanOrEqual(5);
+    expect(page.about.sentences.length).toBeLessThanOrEqual(10);
+  });
+
+  test('a sample says so, and no rows are no rows', async () => {
+    place.run('fit', 'whole.csv', '-q', '2', '-o', 'm.covary', '--quiet');
+    place.run('report', 'm.covary', 'whole.csv', '--rows', '20', '--seed', '3', '-o', 'page.html', '--quiet');
+    const some = assemble(await place.block('page.html'));
+    expect([some.n, some.about.rows.total, some.about.rows.sampled]).toEqual([20, 60, true]);
+    place.run('report', 'm.covary', 'whole.csv', '--no-rows', '-o', 'page.html', '--quiet');
+    const none = assemble(await place.block('page.html'));
+    expect([none.n, none.about.rows.total, none.model!.q]).toEqual([0, 60, 2]);
+  });
+});
