@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Kernel, Points};
+use super::{Compared, Filling, Kernel};
 use crate::data::Chunk;
 use crate::error::{Error, Result};
 use crate::linalg::{Cholesky, Mat, MatMut};
@@ -22,7 +22,7 @@ use crate::linalg::{Cholesky, Mat, MatMut};
 /// ```
 #[derive(Debug, Clone)]
 pub struct FeatureMap {
-    points: Arc<Points>,
+    points: Arc<Compared>,
     landmarks: Mat<f64>, // (m × p)
     factor: Cholesky,    // L (m × m)
 }
@@ -37,9 +37,15 @@ impl FeatureMap {
         if m == 0 || p == 0 || mean.len() != p {
             return Err(Error::Length { what: "features of landmarks", expected: mean.len(), found: p });
         }
-        let points = Points::around(kernel, landmarks.as_ref(), mean, &vec![1.0; p])?;
-        let factor = Cholesky::new(points.gram(), "the kernel matrix of the landmarks")?;
+        let points = Compared::around(kernel, landmarks.as_ref(), mean, &vec![1.0; p], None)?;
+        let factor = Cholesky::new(points.gram()?, "the kernel matrix of the landmarks")?;
         Ok(Self { points: Arc::new(points), landmarks, factor })
+    }
+
+    /// The same for rows that may miss cells, of which the filling knows the distribution: φ is then its expectation,
+    /// L⁻¹ E k(Z, x).
+    pub fn with_filling(self, filling: Arc<dyn Filling>) -> Self {
+        Self { points: Arc::new(self.points.with_filling(filling)), ..self }
     }
 
     /// m.
@@ -62,15 +68,15 @@ impl FeatureMap {
         self.factor.solve_upper(b);
     }
 
-    /// Calls `f` with the place of each block in the chunk, φ of its rows (m × b) and k(x, x) of each.
+    /// Calls `f` with the place of each block in the chunk, φ of its rows (m × b) and E k(x, x) of each.
     pub(crate) fn for_each_block(
         &self,
         chunk: &Chunk<'_>,
         mut f: impl FnMut(usize, MatMut<'_, f64>, Vec<f64>) -> Result<()>,
     ) -> Result<()> {
-        self.points.for_each_block(chunk, |first, block, mut values| {
+        self.points.for_each_block(chunk, |first, block, mut values, known| {
             self.factor.solve_lower(values.as_mut());
-            f(first, values, self.points.diagonal(block))
+            f(first, values, self.points.diagonal(block, known))
         })
     }
 }
