@@ -49,13 +49,13 @@ pub(super) fn fit(
         features: source.n_features(),
         components: family.components,
         landmarks: family.landmarks.asked(),
-        memory: family.run.bytes().min(memory::available().unwrap_or(usize::MAX)),
+        memory: family.run.memory,
     };
     check_number(family.components, look.rows, source.n_features())?;
     let plan = choose(family.solver, &size)?;
     match plan.landmarks {
         None => look.exact(family, plan, control, started),
-        Some(wanted) => look.by_landmarks(family, plan, wanted, size.memory, control, started),
+        Some(wanted) => look.by_landmarks(family, plan, wanted, size.usual(), control, started),
     }
 }
 

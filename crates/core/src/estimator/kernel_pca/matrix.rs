@@ -56,8 +56,13 @@ pub(super) fn fit_matrix(
     without_weightless(&mut values, &weights);
     let rows = weights.iter().filter(|w| **w > 0.0).count();
     check_number(family.components, rows, n)?;
-    let size =
-        Size { rows: n, features: 0, components: family.components, landmarks: None, memory: usize::MAX };
+    let size = Size {
+        rows: n,
+        features: 0,
+        components: family.components,
+        landmarks: None,
+        memory: Some(usize::MAX),
+    };
     let plan = choose(family.solver, &size)?;
     let kernel = Kernel::new(family.form, 1.0)?;
     let centred = CentredKernel::new(values, &weights)?;
