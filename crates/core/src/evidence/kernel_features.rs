@@ -23,6 +23,23 @@ impl KernelFeatures {
         Self { map, moments, diagonal: 0.0 }
     }
 
+    /// From numbers that were kept.
+    ///
+    /// # Errors
+    /// When they are not of as many features as there are landmarks, or the diagonal is not finite.
+    pub(crate) fn from_parts(map: Arc<FeatureMap>, moments: Moments, diagonal: f64) -> Result<Self> {
+        check_features(map.n_features(), moments.n_features())?;
+        match diagonal.is_finite() {
+            true => Ok(Self { map, moments, diagonal }),
+            false => Err(Error::Scale),
+        }
+    }
+
+    /// The map whose features they are of.
+    pub fn map(&self) -> &FeatureMap {
+        &self.map
+    }
+
     /// Moments of the rows in the feature space (m).
     pub fn moments(&self) -> &Moments {
         &self.moments
@@ -65,6 +82,10 @@ impl Accumulator for KernelFeatures {
                 expected: self.map.n_features(),
                 found: other.map.n_features(),
             });
+        }
+        if !Arc::ptr_eq(&self.map, &other.map) && !self.map.is_same(&other.map) {
+            let (name, value) = ("the landmarks of evidence that is merged", "others".into());
+            return Err(Error::Parameter { name, value, allowed: "the same, with the same kernel" });
         }
         self.diagonal += other.diagonal;
         self.moments.merge(&other.moments)

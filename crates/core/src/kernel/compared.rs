@@ -78,6 +78,11 @@ impl Compared {
         &self.points
     }
 
+    /// What is known of missing cells.
+    pub(crate) fn filling(&self) -> Option<&dyn Filling> {
+        self.filling.as_deref()
+    }
+
     /// Whether a point misses cells that the kernel looks at.
     fn is_uncertain(&self) -> bool {
         self.points.kernel().form() == KernelForm::Rbf && !self.groups.is_empty()

@@ -38,6 +38,20 @@ pub trait Filling: Debug + Send + Sync {
     /// # Errors
     /// When they have another number of features or an infinite cell, or the answer does not fit in memory.
     fn filled(&self, chunk: &Chunk<'_>) -> Result<FilledRows>;
+
+    /// Its numbers, for those who write them down.
+    fn numbers(&self) -> FillingNumbers;
+}
+
+/// Rows are N(mean, WWᵀ + diag(noise)).
+#[derive(Debug, Clone, PartialEq)]
+pub struct FillingNumbers {
+    /// μ (p).
+    pub mean: Vec<f64>,
+    /// W (p × q).
+    pub loadings: Mat<f64>,
+    /// Variances of the noise: one, or p.
+    pub noise: Vec<f64>,
 }
 
 /// Where and in which units spreads are compared.

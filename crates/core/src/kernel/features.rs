@@ -63,6 +63,30 @@ impl FeatureMap {
         &self.landmarks
     }
 
+    /// The kernel.
+    pub fn kernel(&self) -> Kernel {
+        self.points.points().kernel()
+    }
+
+    /// Where rows are compared from (p): the mean that was given, or 0 where the kernel is not free of shifts.
+    pub fn origin(&self) -> &[f64] {
+        self.points.points().frame().parts().0
+    }
+
+    /// What is known of missing cells of rows.
+    pub fn filling(&self) -> Option<&dyn Filling> {
+        self.points.filling()
+    }
+
+    /// Whether features of rows are the same numbers.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let known = |map: &Self| map.filling().map(Filling::numbers);
+        self.kernel() == other.kernel()
+            && self.landmarks == other.landmarks
+            && self.origin() == other.origin()
+            && known(self) == known(other)
+    }
+
     /// L⁻ᵀ b in place (m × any): from features to weights of the landmarks.
     pub(crate) fn weights_of_landmarks(&self, b: MatMut<'_, f64>) {
         self.factor.solve_upper(b);

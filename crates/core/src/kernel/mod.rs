@@ -9,7 +9,7 @@ mod width;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use compared::{Compared, Known};
-pub use expected::{FilledRows, Filling, Spread};
+pub use expected::{FilledRows, Filling, FillingNumbers, Spread};
 pub use features::FeatureMap;
 pub(crate) use points::Points;
 pub use width::Gamma;

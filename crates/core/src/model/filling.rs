@@ -6,9 +6,10 @@ use super::LinearGaussian;
 use super::impute::dense;
 use super::inference::{Inference, Purpose};
 use super::posterior::posterior_of;
+use super::ppca;
 use crate::data::{Block, Cells, Chunk};
 use crate::error::Result;
-use crate::kernel::{FilledRows, Filling, Spread};
+use crate::kernel::{FilledRows, Filling, FillingNumbers, Spread};
 use crate::linalg::{Mat, MatRef, product};
 use crate::memory;
 
@@ -44,9 +45,22 @@ impl Filling for LinearGaussian {
         self.fill_means(&mut cells, &posterior.mean);
         Ok(FilledRows { cells, spreads, pattern })
     }
+
+    fn numbers(&self) -> FillingNumbers {
+        let (mean, loadings) = (self.mean().to_vec(), self.loadings().clone());
+        FillingNumbers { mean, loadings, noise: ppca::noise_variances(self) }
+    }
 }
 
 impl LinearGaussian {
+    /// Of numbers that were written down.
+    ///
+    /// # Errors
+    /// When they make no model.
+    pub(crate) fn of_numbers(numbers: FillingNumbers) -> Result<Self> {
+        Self::new(numbers.mean, numbers.loadings, ppca::noise_of(numbers.noise))
+    }
+
     /// Of the features that are missing, for a root R of the posterior covariance, column after column.
     fn spread(&self, features: Vec<usize>, root: &[f64]) -> Spread {
         let (k, q) = (features.len(), self.n_latent());

@@ -1,20 +1,22 @@
 //! Kernel PCA of rows with missing values: expected kernels against quadrature and brute force, and how near the
 //! coordinates come to those of complete rows.
 
+use std::sync::Arc;
+
 use covary::data::Rows;
 use covary::evidence::{Accumulator, KernelFeatures, Moments};
-use covary::kernel::{Kernel, KernelForm};
+use covary::kernel::{FeatureMap, Kernel, KernelForm};
 use covary::linalg::Mat;
 use covary::model::{
     Encode, KernelComponents, KernelParts, LinearGaussian, Model, Novelty, Preimage, Reconstruct,
     Reconstruction,
 };
-use covary::persist::SavedModel;
+use covary::persist::{Portable, SavedModel};
 use covary::{Control, Error, Fit, Gamma, KernelPca, Landmarks, Request, Scale, Solver};
 
 use crate::common::holes::punched;
 use crate::common::{
-    Dense, Rng, cholesky, close, close_all, close_matrix, data_set, eigen, matrix_bits, max_abs,
+    Dense, Rng, cholesky, chunk_of, close, close_all, close_matrix, data_set, eigen, matrix_bits, max_abs,
     normal_matrix, random_model, relative, row, table,
 };
 
@@ -384,9 +386,51 @@ fn other_kernels_say_what_to_do() {
     assert!(KernelComponents::new(KernelParts { filling: Some(other), ..parts.clone() }).is_err());
     assert!(KernelComponents::new(KernelParts { filling: None, ..parts }).is_err());
     assert_eq!(fit.model.n_features(), 6);
-    let none = KernelFeatures::empty(std::sync::Arc::new(
-        covary::kernel::FeatureMap::new(fit.model.kernel(), Mat::zeros(1, 6), &[0.0; 6]).unwrap(),
+    let none = KernelFeatures::empty(Arc::new(
+        FeatureMap::new(fit.model.kernel(), Mat::zeros(1, 6), &[0.0; 6]).unwrap(),
     ));
-    assert!(none.clone().update(&crate::common::chunk_of(x.as_ref(), 0)).is_err());
+    assert!(none.clone().update(&chunk_of(x.as_ref(), 0)).is_err());
     assert_eq!(none.moments().rows(), Moments::empty(1).rows());
+}
+
+/// Evidence in the feature space of landmarks goes to bytes and back, with what it knows of missing cells.
+#[test]
+fn features_of_landmarks_come_back_from_bytes() {
+    let mut rng = Rng(31);
+    let x = punched(&normal_matrix(60, 3, &mut rng), 0.1, &mut Rng(32));
+    let kernel = Kernel::new(KernelForm::Rbf, 0.4).unwrap();
+    let names: Vec<String> = (0..3).map(|j| format!("x{j}")).collect();
+    let map = |seed: u64, filling: bool| {
+        let map = FeatureMap::new(kernel, normal_matrix(6, 3, &mut Rng(seed)), &[0.1; 3]).unwrap();
+        let model = random_model(3, 1, false, &mut Rng(33));
+        Arc::new(if filling { map.with_filling(Arc::new(model)) } else { map })
+    };
+    let of = |map: &Arc<FeatureMap>, x: &Mat<f64>| {
+        let mut out = KernelFeatures::empty(Arc::clone(map));
+        out.update(&chunk_of(x.as_ref(), 0)).unwrap();
+        out
+    };
+    let complete = normal_matrix(50, 3, &mut rng);
+    for (filling, x) in [(true, &x), (false, &complete)] {
+        let part = of(&map(34, filling), x);
+        let bytes = part.to_bytes(&names).unwrap();
+        let back = KernelFeatures::from_bytes(&bytes).unwrap();
+        assert_eq!((back.features, back.evidence.to_bytes(&names).unwrap()), (names.clone(), bytes.clone()));
+        // A part from elsewhere is merged with one from here, and goes on.
+        let (mut merged, mut here) = (back.evidence, part.clone());
+        merged.update(&chunk_of(complete.as_ref(), 0)).unwrap();
+        merged.merge(&part).unwrap();
+        here.update(&chunk_of(complete.as_ref(), 0)).unwrap();
+        here.merge(&part).unwrap();
+        assert_eq!(merged.diagonal().to_bits(), here.diagonal().to_bits());
+        assert_eq!(matrix_bits(&merged.moments().covariance()), matrix_bits(&here.moments().covariance()));
+        assert!(part.to_bytes(&names[..2]).is_err());
+        assert!(KernelFeatures::from_bytes(&bytes[..bytes.len() - 9]).is_err());
+        assert!(Moments::from_bytes(&bytes).is_err());
+        // Of other landmarks, or of another knowledge of missing cells.
+        let mut other = of(&map(35, filling), &complete);
+        assert!(other.merge(&part).unwrap_err().to_string().contains("landmarks"));
+        let mut other = of(&map(34, !filling), &complete);
+        assert!(other.merge(&part).is_err());
+    }
 }

@@ -78,6 +78,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "error",
             "linalg",
             "blocks",
+            "kernel",
             "expectation",
             "evidence",
             "model",
