@@ -18,6 +18,7 @@ mod sample;
 mod score;
 mod select;
 mod select_groups;
+mod select_kernel;
 mod transform;
 
 use crate::args;
@@ -42,9 +43,10 @@ pub(crate) fn run(command: Command) -> Result<Code> {
         Command::Sample(flags) => sample::run(flags),
         Command::Select(flags) => {
             let args = args::Select::resolve(flags)?;
-            match &args.groups {
-                Some(of) => select_groups::run(&args, of),
-                None => select::run(&args),
+            match (&args.groups, &args.kernel) {
+                (Some(of), _) => select_groups::run(&args, of),
+                (_, Some(of)) => select_kernel::run(&args, of),
+                _ => select::run(&args),
             }
         }
         Command::Rotate(flags) => rotate::run(&args::Rotate::resolve(flags)?),
