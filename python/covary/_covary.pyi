@@ -22,6 +22,7 @@ __all__ = [
     "most_factors",
     "select",
     "select_groups",
+    "select_kernel",
     "step",
 ]
 
@@ -341,6 +342,18 @@ def select_groups(
     max: int | None = None,
     folds: int | None = None,
     cells: bool = False,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: _Progress | None = None,
+) -> dict[str, Any]: ...
+def select_kernel(
+    rows: Rows,
+    *,
+    kernel: str = "rbf",
+    gamma: float | None = None,
+    degree: int = 3,
+    coef0: float = 1.0,
+    max: int | None = None,
     seed: int = 0,
     threads: int | None = None,
     progress: _Progress | None = None,

@@ -1,14 +1,17 @@
 """Independent component analysis, and FastICA under scikit-learn's names."""
 
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_array
 
 from covary import _covary
 from covary._base import LinearGaussianEstimator, table
-from covary._input import is_single, numbers, rows_of, seed_of, whole
+from covary._input import filled, is_single, numbers, rows_of, seed_of, whole
+from covary._own_contrast import all_at_once, one_by_one
 from covary._warn import warn
 
 _TINY = np.finfo(np.float64).tiny
@@ -243,10 +246,12 @@ class FastICA(_Sources):
     whiten : {"unit-variance", "arbitrary-variance", False}
         Sources of variance 1, or of variance 1/n; False takes X as whitened already, with as many sources as
         features.
-    fun : {"logcosh", "exp", "cube"}
-        What measures how far from normal a source is. Functions of your own are not taken.
+    fun : {"logcosh", "exp", "cube"} or callable
+        What measures how far from normal a source is. A function of your own gets the sources of all rows, of shape
+        (q, n) or with "deflation" (n,), and `fun_args`; it returns g of each and the mean of g′ along the last
+        axis. Rows must then be complete and fit in memory, and count alike.
     fun_args : dict or None
-        ``{"alpha": a}`` of log cosh, between 1 and 2; 1 by default.
+        ``{"alpha": a}`` of log cosh, between 1 and 2; 1 by default. Keywords of a function of your own.
     max_iter : int
         Limit on the steps; reaching it gives a ``ConvergenceWarning``.
     tol : float
@@ -335,13 +340,79 @@ class FastICA(_Sources):
             threads=self.n_threads,
             method="fastica",
             deflation=self._one_of("algorithm", ("parallel", "deflation")) == "deflation",
-            contrast=self._one_of("fun", ("logcosh", "exp", "cube")),
-            alpha=self._alpha(),
             noise=False,
             starts=1,
-            begin=self._start(q, seen),
+            **self._contrast(q, seen),
             whitened=not self._whiten(),
         )
+
+    def _contrast(self, q, seen):
+        """What is searched from where; of a function of one's own, where its search has ended."""
+        if callable(self.fun):
+            return {"unmixing": self._own_unmixing}
+        contrast = self._one_of("fun", ("logcosh", "exp", "cube"))
+        return {"contrast": contrast, "alpha": self._alpha(), "begin": self._start(q, seen)}
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame, Arrow table or :func:`covary.read` of shape (n, p)
+            NaN and masked cells are missing values, infinite cells are an error. With a function as `fun` an array
+            without missing values.
+        y : ignored
+        sample_weight : array-like of shape (n,), optional
+            How often each row counts; not with a function as `fun`.
+
+        Returns
+        -------
+        self
+        """
+        if callable(self.fun) and sample_weight is not None:
+            raise ValueError("a function as fun takes rows that count alike; leave sample_weight out")
+        return super().fit(X, sample_weight=sample_weight)
+
+    def _learn(self, X, rows, progress):
+        self.__dict__.pop("_own_search", None)
+        if not callable(self.fun):
+            return super()._learn(X, rows, progress)
+        X = check_array(filled(X), dtype=[np.float64, np.float32], accept_sparse=False, input_name="X")
+        u = self._whitened(X.astype(np.float64, copy=False), rows)  # (n, q)
+        start = self._start(u.shape[1], rows)
+        if start is None:
+            seed = 0 if self.random_state is None else seed_of(self.random_state)
+            start = np.random.default_rng(seed).normal(size=(u.shape[1],) * 2)
+        function = partial(self.fun, **(self.fun_args or {}))
+        search = one_by_one if self._one_of("algorithm", ("parallel", "deflation")) == "deflation" else all_at_once
+        limit = whole("max_iter", self.max_iter)
+        self._own_unmixing, steps, converged = search(u, function, start, self._checked_tol(), limit)
+        try:
+            super()._learn(X, rows, progress)
+        finally:
+            del self._own_unmixing
+        self._own_search = (steps, converged)
+
+    def _whitened(self, X, rows):
+        """Coordinates along the principal components, of variance 1 (n, q)."""
+        if not self._whiten():
+            return X
+        q = self._number_of_sources(rows)
+        model = _covary.fit(rows, _covary.Request("pca", "all" if q is None else q, threads=self.n_threads))
+        z = model.transform(rows, False, False, self.n_threads)
+        return z / np.sqrt(np.mean(z**2, axis=0))
+
+    @property
+    def n_iter_(self):
+        """int: number of steps."""
+        own = self.__dict__.get("_own_search")
+        return own[0] if own is not None else super().n_iter_
+
+    @property
+    def converged_(self):
+        """bool: whether the search ended by itself."""
+        own = self.__dict__.get("_own_search")
+        return own[1] if own is not None else super().converged_
 
     def _one_of(self, name, allowed):
         value = getattr(self, name)

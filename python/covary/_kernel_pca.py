@@ -26,9 +26,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     Parameters
     ----------
-    n_components : int, float in (0, 1) or None
+    n_components : int, float in (0, 1), "auto" or None
         How many components; or the share of the variance in the feature space that they should explain; or all
-        of variance above 0.
+        of variance above 0. With "auto" their number and, unless `gamma` is given, the width of the kernel are chosen by
+        kernel parallel analysis (:func:`covary.select` with ``model="kpca"``).
     kernel : {"linear", "poly", "rbf", "sigmoid", "cosine", "laplacian", "precomputed"} or callable
         How alike two rows are. A function is called with two rows and `kernel_params`; with "precomputed", X holds
         the kernel values of rows with each other, and in `transform` those of new rows with the rows of the fit.
@@ -101,6 +102,12 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     Notes
     -----
     Rows of the fit, or landmarks, are part of the model, and of its file. `summary` says how large that is.
+
+    Rows may miss cells with the kernels "rbf" and "linear". A Bayesian PCA of the rows then knows the distribution of
+    the missing cells, and the image of a row in the feature space is its expectation over it; the number of components
+    of that model is in ``report_["kernel"]["filling_components"]``. `X_fit_` has NaN where a cell is missing. A row
+    without a cell is no row of the fit, and `transform` gives it the coordinates that are expected of any row. A model
+    of complete rows refuses missing cells.
 
     An indefinite kernel is not refused: its negative eigenvalues are told, in `eigenvalues_` and in
     ``report_["kernel"]["negative"]``.
@@ -197,7 +204,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         Parameters
         ----------
         X : array-like, sparse matrix, data frame, Arrow table or :func:`covary.read` of shape (n, p)
-            Complete and finite. With ``kernel="precomputed"``, the kernel matrix of shape (n, n).
+            Finite; with the kernels "rbf" and "linear" NaN and masked cells are missing values. With
+            ``kernel="precomputed"``, the kernel matrix of shape (n, n).
         y : ignored
         sample_weight : array-like of shape (n,), optional
             How often each row counts.
@@ -253,13 +261,15 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         q = self.n_components
         if q is None:
             return "all"
+        if isinstance(q, str) and q == "auto":
+            return "auto"
         if isinstance(q, Integral) and not isinstance(q, bool):
             if q < 1:
                 raise ValueError(f"n_components={q} must be at least 1")
             return q if seen is None or seen.n_rows is None else min(int(q), max(seen.n_rows, 1))
         if isinstance(q, Real) and 0.0 < q < 1.0:
             return float(q)
-        raise ValueError(f"n_components={q!r} must be a whole number, a fraction of the variance in (0, 1) or None")
+        raise ValueError(f"n_components={q!r} must be a whole number, a fraction of the variance in (0, 1), 'auto' or None")
 
     def _degree(self):
         degree = self.degree
@@ -446,7 +456,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = False
+        tags.input_tags.allow_nan = isinstance(self.kernel, str) and self.kernel in ("rbf", "linear")
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -16,6 +16,7 @@ from covary._robust import RobustPPCA
 from covary._rotate import Rotation, rotate
 from covary._select import Selection, select
 from covary._select_groups import ClusterSelection, GroupSelection
+from covary._select_kernel import KernelSelection
 
 __all__ = [
     "BayesianPCA",
@@ -26,6 +27,7 @@ __all__ = [
     "ICA",
     "KMeans",
     "KernelPCA",
+    "KernelSelection",
     "MixturePPCA",
     "PCA",
     "PPCA",

@@ -7,12 +7,13 @@ from covary import _covary
 from covary._input import Reader, rows_of, seed_of, whole
 from covary._progress import Progress
 from covary._select_groups import select_groups
+from covary._select_kernel import select_kernel
 from covary._select_table import SelectionTable
 from covary._warn import warn
 
 _SHOWN = ["components", "explained", "bic", "log_evidence", "cross_validated", "q2", "noise_variance"]
 _MOST_LINES = 25
-_MODELS = ["ppca", "mixture", "kmeans"]
+_MODELS = ["ppca", "mixture", "kmeans", "kpca"]
 
 
 class Selection(SelectionTable):
@@ -102,6 +103,13 @@ def _range(groups):
     return 1, whole("groups", groups)
 
 
+def _of_kernel(rows, groups, noise, options, **kernel):
+    if groups is not None or noise is not None or options["folds"] is not None or options["cells"]:
+        raise ValueError("groups, noise, folds and cells are not for model='kpca'")
+    shared = {name: options[name] for name in ("max", "seed", "threads", "progress")}
+    return select_kernel(rows, **kernel, **shared)
+
+
 def _columns(lines):
     columns = {name: [line[name] for line in lines] for name in lines[0]}
     numbers = {name: np.array(values, dtype=np.float64) for name, values in columns.items()}  # None is NaN
@@ -115,6 +123,10 @@ def select(
     model="ppca",
     groups=None,
     noise=None,
+    kernel=None,
+    gamma=None,
+    degree=3,
+    coef0=1.0,
     folds=None,
     cells=False,
     sample_weight=None,
@@ -138,6 +150,10 @@ def select(
     are grown on all rows, and fitted from there to those that are left when a fifth is held out. With ``model="kmeans"`` it is
     over the number of clusters, by the gap statistic.
 
+    With ``model="kpca"`` it is over widths of the kernel, around the median of distances: at each, the components whose
+    eigenvalues exceed those of rows with permuted columns (kernel parallel analysis [JH12]_), at the 95 % quantile of 20
+    permutations of at most 500 rows. The width at which they exceed them most is recommended.
+
     Parameters
     ----------
     X : as for `fit`
@@ -145,13 +161,19 @@ def select(
     max_components : int, optional
         The largest number of components, or of latent variables of a mixture, to look at. By default all that
         leave noise, where cells are hidden 10, and of a mixture 4.
-    model : {"ppca", "mixture", "kmeans"}, default="ppca"
+    model : {"ppca", "mixture", "kmeans", "kpca"}, default="ppca"
         What the numbers are of.
     groups : int or pair of int, optional
         Of a mixture and of k-means: the largest number of groups, or the smallest and the largest. By default
         up to 8 of a mixture and up to 10 of k-means.
     noise : {"isotropic", "diagonal"}, optional
         Of a mixture: "isotropic" by default.
+    kernel : str, optional
+        Of kernel PCA, as for :class:`KernelPCA`: "rbf" by default.
+    gamma : float, optional
+        Of kernel PCA: the only width to look at.
+    degree, coef0
+        Of kernel PCA, as for :class:`KernelPCA`.
     folds : int, optional
         Parts that rows or cells are dealt to; by default 10 of rows and 5 of cells.
     cells : bool, default=False
@@ -168,7 +190,7 @@ def select(
 
     Returns
     -------
-    Selection, or for mixtures GroupSelection and for k-means ClusterSelection
+    Selection, or for mixtures GroupSelection, for k-means ClusterSelection and for kernel PCA KernelSelection
 
     References
     ----------
@@ -177,6 +199,8 @@ def select(
        Psychometrika 30.
     .. [GD14] M. Gavish & D. L. Donoho (2014). The optimal hard threshold for singular values is 4/√3. IEEE
        Trans. Inf. Theory 60.
+    .. [JH12] K. W. Jørgensen & L. K. Hansen (2012). Model selection for Gaussian kernel PCA denoising. IEEE Trans.
+       Neural Networks and Learning Systems 23.
     .. [Wold78] S. Wold (1978). Cross-validatory estimation of the number of components in factor and
        principal components models. Technometrics 20.
 
@@ -189,6 +213,8 @@ def select(
     >>> found = covary.select(X)
     >>> found.recommended, found.choices["bic"]
     (2, 2)
+    >>> covary.select(X, model="kpca", kernel="linear").recommended
+    {'n_components': 2}
     >>> X[rng.random(X.shape) < 0.2] = np.nan
     >>> found = covary.select(X, max_components=4)
     >>> found.recommended, bool(found.table["q2"][2] > 0.9)
@@ -207,6 +233,13 @@ def select(
         "threads": n_threads,
         "progress": progress,
     }
+    if model != "kpca" and (kernel, gamma, degree, coef0) != (None, None, 3, 1.0):
+        raise ValueError("kernel, gamma, degree and coef0 are for model='kpca'")
+    if model == "kpca":
+        found = _of_kernel(rows, groups, noise, options, kernel=kernel or "rbf", gamma=gamma, degree=degree, coef0=coef0)
+        if progress is not None:
+            progress.close(f"take {found.recommended}")
+        return found
     if model != "ppca":
         found = select_groups(model, rows, groups=_range(groups), noise=noise, **options)
         if progress is not None:

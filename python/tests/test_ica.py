@@ -160,3 +160,47 @@ def test_bad_requests_are_refused():
         covary.ICA(4, max_iter=1, n_init=1).fit(X)
     for model in (covary.ICA(), covary.FastICA()):
         assert not hasattr(model, "partial_fit") and not hasattr(model, "merge")
+
+
+def cube(x, power=3):
+    """g(x) = x³ and the mean of its derivative, as scikit-learn has it."""
+    return x**power, (power * x ** (power - 1)).mean(axis=-1)
+
+
+@pytest.mark.parametrize("algorithm", ["parallel", "deflation"])
+def test_a_function_as_contrast(algorithm):
+    rng = np.random.default_rng(3)
+    sources = rng.laplace(size=(2000, 3))
+    X = sources @ rng.normal(size=(3, 3)).T + 5.0
+
+    options = {"algorithm": algorithm, "whiten": "unit-variance", "tol": 1e-12, "max_iter": 500}
+    w_init = np.eye(3)
+    named = covary.FastICA(3, fun="cube", w_init=w_init, **options).fit(X)
+    own = covary.FastICA(3, fun=cube, fun_args={"power": 3}, w_init=w_init, **options).fit(X)
+    assert np.allclose(own.components_, named.components_, rtol=0, atol=1e-6)
+    assert own.converged_ and own.n_iter_ > 1
+    assert np.allclose(own.inverse_transform(own.transform(X)), X)
+    # From a seed, and of rows that are whitened already.
+    assert covary.FastICA(2, fun=cube, random_state=0, **options).fit(X).components_.shape == (2, 3)
+    white = named.transform(X) @ np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    assert covary.FastICA(fun=cube, **{**options, "whiten": False}).fit(white).components_.shape == (3, 3)
+    again = pickle.loads(pickle.dumps(own))
+    assert again.n_iter_ == own.n_iter_ and np.array_equal(again.transform(X), own.transform(X))
+
+
+def test_a_function_as_contrast_that_makes_no_sense():
+    X = np.random.default_rng(4).laplace(size=(100, 2))
+    cases = [
+        (lambda x: x**3, "two things"),
+        (lambda x: (x**3, 3 * x**2), "averaged along the last axis"),
+        (lambda x: (x * np.nan, x.mean(axis=-1)), "NaN"),
+    ]
+    for function, words in cases:
+        with pytest.raises(ValueError, match=words):
+            covary.FastICA(2, fun=function).fit(X)
+    with pytest.raises(ValueError, match="count alike"):
+        covary.FastICA(2, fun=cube).fit(X, sample_weight=np.ones(100))
+    with pytest.raises(ValueError, match="NaN"):
+        covary.FastICA(2, fun=cube).fit(np.where(X > 3, np.nan, X))
+    with pytest.warns(ConvergenceWarning):
+        covary.FastICA(2, fun=cube, max_iter=1, tol=0).fit(X)

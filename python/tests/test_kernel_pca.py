@@ -160,9 +160,11 @@ def test_bad_input_is_named():
             covary.KernelPCA(**options).fit(X)
     with pytest.raises(ValueError, match="not symmetric"):
         covary.KernelPCA(kernel="precomputed").fit([[1.0, 2.0], [3.0, 40.0]])
-    with pytest.raises(ValueError, match="row 1.*column 0"):
-        covary.KernelPCA(kernel="rbf").fit([[0.0, 1.0], [np.nan, 2.0], [3.0, 4.0]])
+    with pytest.raises(ValueError, match="laplacian.*rbf or linear"):
+        covary.KernelPCA(kernel="laplacian").fit([[0.0, 1.0], [np.nan, 2.0], [3.0, 4.0]])
     model = covary.KernelPCA(2, kernel="rbf").fit(X)
+    with pytest.raises(ValueError, match="row 1.*column 0"):
+        model.transform([[0.0, 1.0, 2.0, 3.0], [np.nan, 2.0, 3.0, 4.0]])
     with pytest.raises(ValueError, match="features"):
         model.transform(X[:, :2])
     # More components than rows are as many as rows, as in scikit-learn.
@@ -179,3 +181,61 @@ def test_indefinite_kernels_say_so():
     np.testing.assert_allclose(model.eigenvalues_, values[::-1][:4], rtol=1e-9)
     np.testing.assert_allclose(model.report_["kernel"]["negative"], values[0], rtol=1e-9)
     assert "not positive semidefinite" in model.summary()
+
+
+@pytest.mark.parametrize("options", [{}, {"n_landmarks": 60}])
+def test_rows_with_missing_values(options, tmp_path):
+    rng = np.random.default_rng(0)
+    t = 4 * rng.random(200)
+    X = np.c_[np.cos(t), np.sin(t), t / 2] @ rng.normal(size=(3, 6)) + 0.05 * rng.normal(size=(200, 6))
+    holes = X.copy()
+    holes[rng.random(X.shape) < 0.15] = np.nan
+    options = {"kernel": "rbf", "gamma": 0.2, "fit_inverse_transform": True, "random_state": 0, **options}
+    whole = covary.KernelPCA(3, **options).fit(X)
+    model = covary.KernelPCA(3, **options).fit(holes)
+    assert model.report_["holes"]["missing"] == np.isnan(holes).sum()
+    assert model.report_["kernel"]["filling_components"] >= 1
+    filled = np.where(np.isnan(holes), np.nanmean(holes, axis=0), holes)
+    by_means = covary.KernelPCA(3, **options).fit(filled)
+
+    def apart(z):
+        truth = whole.transform(X)
+        return np.sum((z @ z.T - truth @ truth.T) ** 2)
+
+    assert apart(model.transform(holes)) < 0.5 * apart(by_means.transform(filled))
+    assert np.isfinite(model.score_samples(holes)).all() and np.isfinite(model.reconstruct(holes)).all()
+    missing = np.isnan(holes)
+    rebuilt = model.reconstruct(holes)
+    assert np.sum((rebuilt - X)[missing] ** 2) < 0.5 * np.sum((filled - X)[missing] ** 2)
+    # Masked cells are the same, a row without a cell has an answer, and a file and a pickle change no bit.
+    masked = np.ma.masked_invalid(holes)
+    assert np.array_equal(model.transform(masked), model.transform(holes))
+    assert np.isfinite(model.transform(np.full((1, 6), np.nan))).all()
+    model.save(tmp_path / "m.covary")
+    assert np.array_equal(covary.load(tmp_path / "m.covary").transform(holes), model.transform(holes))
+    assert np.array_equal(pickle.loads(pickle.dumps(model)).transform(holes), model.transform(holes))
+
+
+def test_width_and_number_by_kernel_parallel_analysis():
+    rng = np.random.default_rng(1)
+    centres = 4 * rng.normal(size=(3, 4))
+    X = centres[np.arange(120) % 3] + 0.3 * rng.normal(size=(120, 4))
+    found = covary.select(X, model="kpca")
+    assert found.recommended["n_components"] >= 2 and len(found.table["gamma"]) == 9
+    assert (found.n_rows, found.n_sampled, found.n_features, found.kernel) == (120, 120, 4, "rbf")
+    assert found.table["excess"].argmax() == list(found.table["gamma"]).index(found.recommended["gamma"])
+    assert "kernel parallel analysis" in repr(found) and "<table" in found._repr_html_()
+    model = covary.KernelPCA("auto", kernel="rbf").fit(X)
+    assert (model.n_components_, model.gamma_) == (found.recommended["n_components"], found.recommended["gamma"])
+    given = covary.KernelPCA("auto", kernel="rbf", gamma=0.1).fit(X)
+    assert given.gamma_ == 0.1
+    linear = covary.select(X, model="kpca", kernel="linear", max_components=1)
+    assert linear.recommended == {"n_components": 1}
+    with pytest.raises(ValueError, match="not for model='kpca'"):
+        covary.select(X, model="kpca", folds=3)
+    with pytest.raises(ValueError, match="are for model='kpca'"):
+        covary.select(X, gamma=1.0)
+    with pytest.raises(ValueError, match="permuted"):
+        covary.select(X, model="kpca", kernel="precomputed")
+    with pytest.raises(ValueError, match="n_components='many'"):
+        covary.KernelPCA("many").fit(X)

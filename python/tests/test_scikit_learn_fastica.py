@@ -15,7 +15,6 @@ import covary
 DIFFERENT = {
     ("test_fastica_attributes_dtypes", "float32"): "models are kept in double precision whatever the data",
     ("test_fastica_return_dtypes", "float32"): "models are kept in double precision whatever the data",
-    ("test_fastica_simple", ""): "it gives a Python function as fun; ours passes over rows on all threads without the interpreter",
     ("test_fastica_eigh_low_rank_warning", ""): "without n_components ours finds as many sources as the rows have directions, "
     "where scikit-learn warns and goes on with the rounding of the others",
 }

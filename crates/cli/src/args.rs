@@ -114,6 +114,8 @@ impl Fit {
             method: flags.bayes.method,
             nu: flags.robust.nu,
             no_noise: flags.bayes.no_noise,
+            contrast: flags.bayes.contrast,
+            deflation: flags.bayes.deflation,
             factor: Some(&flags.factor),
             kernel: Some(&flags.kernel),
             seed: flags.seed,

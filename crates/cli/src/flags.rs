@@ -22,7 +22,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::args;
-pub(crate) use bayes::{Bayes, Method};
+pub(crate) use bayes::{Bayes, ContrastName, Method};
 use covary::Scale;
 use covary::model::{KINDS, Kind};
 use covary_io::{Selection, TripleColumns};

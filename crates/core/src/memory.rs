@@ -22,7 +22,7 @@ pub fn available_from(tell: Available) {
 }
 
 /// Bytes that the process can still take; `None` when that is not known.
-pub(crate) fn available() -> Option<usize> {
+fn available() -> Option<usize> {
     AVAILABLE.get().and_then(|tell| tell())
 }
 

@@ -8,12 +8,14 @@ use crate::control::{Control, Event};
 use crate::data::{RowSource, RowStream, ScaledRows};
 use crate::error::{Error, Result};
 use crate::estimator::{
-    Batch, Chooser, Family, Fit, Online, OnlineFit, Report, Run, Scale, Scaling, most_factors, with_threads,
+    Batch, Chooser, Family, Fit, KernelPca, Online, OnlineFit, Report, Run, Scale, Scaling, most_factors,
+    with_threads,
 };
 use crate::evidence::{Moments, gather, gather_stream};
+use crate::kernel::Gamma;
 use crate::memory;
 use crate::model::AnyModel;
-use crate::select::{Select, Selection};
+use crate::select::{Select, SelectKernel, Selection};
 
 /// What a fit is asked for. The command's flags and Python's constructors become this, and nothing else.
 ///
@@ -202,7 +204,10 @@ impl Request {
                 Some(others) => select.run_with(&*others, control),
                 None => select.run_with(rows, control),
             };
-        let (family, number) = self.settled(rows.n_features(), select, control)?;
+        let (family, number) = match self.family.as_kernel_pca() {
+            Some(kernel) if self.chooses() => self.settled_kernel(kernel, rows, control)?,
+            _ => self.settled(rows.n_features(), select, control)?,
+        };
         let family = match start {
             Some(start) => family.with_start(start)?,
             None => family,
@@ -232,6 +237,26 @@ impl Request {
         Ok(Fit { model, report })
     }
 
+    /// Kernel PCA with a width and a number of components, and what chose them.
+    fn settled_kernel(
+        &self,
+        kernel: &KernelPca,
+        rows: &dyn RowSource,
+        control: &Control<'_>,
+    ) -> Result<(Arc<dyn Family>, Option<ChosenNumber>)> {
+        control.emit(Event::Choosing);
+        let select = SelectKernel::new(kernel.clone().run(self.run)).seed(self.run.seed);
+        let select = self.run.threads.map_or(select.clone(), |threads| select.threads(threads));
+        let found = select.run_with(rows, control)?;
+        control.emit(Event::Fitting);
+        let family = match found.recommended.gamma {
+            Some(gamma) => kernel.clone().gamma(Gamma::Given(gamma)),
+            None => kernel.clone(),
+        };
+        let chosen = ChosenNumber { reason: format!("chosen by {}", found.reason), redundant: None };
+        Ok((family.with_components(Components::Count(found.recommended.components)), Some(chosen)))
+    }
+
     /// The family with a number of components, and what chose it where it was chosen.
     fn settled(
         &self,
@@ -243,8 +268,11 @@ impl Request {
             Components::Auto => self.family.chooser(),
             _ => return Ok((Arc::clone(&self.family), None)),
         };
-        if chooser == Chooser::Fit {
-            return Ok((self.family.with_components(Components::All), None));
+        match chooser {
+            Chooser::Fit => return Ok((self.family.with_components(Components::All), None)),
+            // Moments do not tell kernels, and the fit says so.
+            Chooser::KernelParallelAnalysis => return Ok((Arc::clone(&self.family), None)),
+            _ => (),
         }
         control.emit(Event::Choosing);
         let selection = select(&self.select)?;

@@ -41,6 +41,7 @@ fn _covary(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(rotation::adequacy, module)?)?;
     module.add_function(wrap_pyfunction!(select::select, module)?)?;
     module.add_function(wrap_pyfunction!(select::select_groups, module)?)?;
+    module.add_function(wrap_pyfunction!(select::select_kernel, module)?)?;
     module.add_function(wrap_pyfunction!(steps::step, module)?)?;
     module.add_function(wrap_pyfunction!(fit::fit, module)?)
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use covary::estimator::{ClusterReport, Details, Groups};
-use covary::select::{Select, SelectGroups, Selection};
-use covary::{Control, KMeans, MixturePpca};
+use covary::select::{Select, SelectGroups, SelectKernel, Selection};
+use covary::{Control, Gamma, KMeans, KernelPca, MixturePpca};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -12,6 +12,7 @@ use pyo3::types::PyDict;
 use crate::door::{Manner, run};
 use crate::fit::loaded_bytes;
 use crate::input::{Held, Rows};
+use crate::kinds::kernels::form_of;
 use crate::output::to_python;
 use crate::threads::Threads;
 
@@ -93,6 +94,32 @@ pub(crate) fn select_groups<'py>(
     select = max.map_or(select.clone(), |most| select.most_latent(most));
     select = folds.map_or(select.clone(), |folds| select.folds(folds));
     let found = run(py, &manner, move |control| select.run_with(held.source()?, control))?;
+    to_python(py, &found)
+}
+
+/// The width of a kernel and the number of components.
+#[pyfunction]
+#[pyo3(signature = (rows, *, kernel="rbf", gamma=None, degree=3, coef0=1.0, max=None, seed=0, threads=None, progress=None))]
+#[allow(clippy::too_many_arguments, reason = "keywords of a Python call")]
+pub(crate) fn select_kernel<'py>(
+    py: Python<'py>,
+    rows: &Rows,
+    kernel: &str,
+    gamma: Option<f64>,
+    degree: u32,
+    coef0: f64,
+    max: Option<usize>,
+    seed: u64,
+    threads: Option<Threads>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let held = Arc::clone(&rows.held);
+    let family = KernelPca::new(1).kernel(form_of(kernel, degree, coef0)?);
+    let family = gamma.map_or(family.clone(), |gamma| family.gamma(Gamma::Given(gamma)));
+    let select = SelectKernel::new(family).seed(seed);
+    let select = max.map_or(select.clone(), |most| select.max(most));
+    let found =
+        run(py, &Manner { threads, progress }, move |control| select.run_with(held.source()?, control))?;
     to_python(py, &found)
 }
 

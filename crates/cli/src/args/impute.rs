@@ -97,6 +97,8 @@ fn holdout(flags: flags::Impute, model: Option<PathBuf>, data: PathBuf, share: f
         method: None,
         nu: None,
         no_noise: false,
+        contrast: None,
+        deflation: false,
         factor: None,
         kernel: None,
         seed: flags.seed,

@@ -159,7 +159,8 @@ pub(super) fn fit_rows(args: &Fit, source: &Source, rows: &dyn RowSource) -> Res
     let threads = apart.then(|| args.budget.threads(rayon::current_num_threads(), p, 1));
     let run = Run { memory: Some(args.budget.solver(in_memory)), threads, ..args.request.how() };
     let mut request = args.request.clone().run(run);
-    if request.chooses() {
+    // Kernel PCA looks at some rows alone, whatever the number of features.
+    if request.chooses() && request.family().as_kernel_pca().is_none() {
         let select = Select::new().seed(run.seed);
         request = request.select(choose::within(&args.reading(), &select, rows, in_memory)?);
     }

@@ -21,6 +21,7 @@ mod score_cells;
 mod score_worst;
 mod select;
 mod select_groups;
+mod select_kernel;
 mod transform;
 
 use crate::args;
@@ -45,9 +46,10 @@ pub(crate) fn run(command: Command) -> Result<Code> {
         Command::Sample(flags) => sample::run(flags),
         Command::Select(flags) => {
             let args = args::Select::resolve(flags)?;
-            match &args.groups {
-                Some(of) => select_groups::run(&args, of),
-                None => select::run(&args),
+            match (&args.groups, &args.kernel) {
+                (Some(of), _) => select_groups::run(&args, of),
+                (_, Some(of)) => select_kernel::run(&args, of),
+                _ => select::run(&args),
             }
         }
         Command::Rotate(flags) => rotate::run(&args::Rotate::resolve(flags)?),

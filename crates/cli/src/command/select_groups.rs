@@ -27,7 +27,7 @@ struct Clusters {
 
 /// An answer with the name of its data.
 #[derive(Serialize)]
-struct Told<'a, T> {
+pub(super) struct Told<'a, T> {
     data: String,
     #[serde(flatten)]
     selection: &'a T,
@@ -64,14 +64,18 @@ pub(super) fn run(args: &args::Select, of: &GroupsOf) -> Result<Code> {
     Ok(Code::Done)
 }
 
-fn tell<T: Serialize>(args: &args::Select, selection: &T, text: impl Fn() -> String) -> Result<()> {
+pub(super) fn tell<T: Serialize>(
+    args: &args::Select,
+    selection: &T,
+    text: impl Fn() -> String,
+) -> Result<()> {
     if args.json {
         return print(&json(&Told { data: args.pass.data.display().to_string(), selection })?);
     }
     args.pass.console.show(&text())
 }
 
-fn head(rows: usize, features: usize) -> String {
+pub(super) fn head(rows: usize, features: usize) -> String {
     format!("{} of {}", count(rows, "row"), count(features, "feature"))
 }
 

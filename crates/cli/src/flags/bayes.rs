@@ -14,6 +14,23 @@ pub(crate) struct Bayes {
     /// Of independent components: mix rows from sources exactly, without PPCA's noise
     #[arg(long)]
     pub(crate) no_noise: bool,
+    /// Of --method fastica: what measures how far from normal a source is [default: logcosh]
+    #[arg(long, value_name = "FUNCTION", value_enum)]
+    pub(crate) contrast: Option<ContrastName>,
+    /// Of --method fastica: find sources one after the other instead of all at once
+    #[arg(long)]
+    pub(crate) deflation: bool,
+}
+
+/// A contrast function by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ContrastName {
+    /// log cosh y: good for most sources
+    Logcosh,
+    /// -exp(-y²/2): for sources of very heavy tails
+    Exp,
+    /// y⁴/4: kurtosis, which outliers disturb
+    Cube,
 }
 
 /// How precisions of components, or sources, are found.
@@ -27,7 +44,7 @@ pub(crate) enum Method {
     Picard,
     /// Sources of largest likelihood, which may be correlated
     Infomax,
-    /// Fixed points of the contrast log cosh
+    /// Fixed points of a contrast function, log cosh unless --contrast says another
     Fastica,
 }
 

@@ -5,7 +5,7 @@ use covary::estimator::Groups;
 use covary::model::Kind;
 use covary_io::TripleColumns;
 
-use super::{Noise, Pass, TRIPLES_HELP, kinds};
+use super::{KernelFlags, Noise, Pass, TRIPLES_HELP, kinds};
 use crate::args;
 
 /// How many components or groups: what each method would take, and a recommendation
@@ -21,6 +21,10 @@ use crate::args;
 ///
 /// With --model mixture the table is over the number of groups and of latent variables in each, and with
 /// --model kmeans over the number of clusters.
+///
+/// With --model kpca it is over widths of the kernel: at each, the components whose eigenvalues exceed those of rows
+/// with permuted columns (kernel parallel analysis). The width at which they exceed them most is recommended. 500
+/// rows are looked at where there are more.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -31,14 +35,17 @@ Examples:
   covary select week.moments
   covary select iris.csv --model mixture -k 1-5 --max 2
   covary select iris.csv --model kmeans -k 1-8
+  covary select digits.csv --model kpca
 
 Keys of --json: data, rows, features, holes (as for covary fit; null without), recommended, reason, converged, choices
 (method, components, reason), absent (method, reason: what chooses nothing here), table (components, eigenvalue,
 explained, noise_variance, log_likelihood, aic, bic, log_evidence, cross_validated, cross_validated_error, q2, q2_error,
 cell_log_density, correlation_eigenvalue, noise_eigenvalue; null where a method says nothing). Of mixtures choices,
-recommended and table have groups and latent; of k-means rows has clusters, inertia, gap, error.")]
+recommended and table have groups and latent; of k-means rows has clusters, inertia, gap, error.
+Of kpca: rows, sampled, features, kernel, holes, recommended (gamma, components), reason, table (gamma, components,
+excess, explained, eigenvalue, noise_eigenvalue).")]
 pub(crate) struct Select {
-    /// Kind of model: ppca, mixture or kmeans
+    /// Kind of model: ppca, mixture, kmeans or kpca
     #[arg(long, value_name = "KIND", value_parser = kinds(), default_value = "ppca", hide_possible_values = true)]
     pub(crate) model: &'static Kind,
     /// Numbers of groups to look at: the most (8) or a range (2-8) [default: up to 8 of a mixture, 10 of k-means]
@@ -73,6 +80,8 @@ pub(crate) struct Select {
     #[arg(long, value_name = "USER,ITEM,VALUE", value_parser = args::triples, conflicts_with_all = ["columns", "drop", "id", "weights"],
         help_heading = "Columns", help = TRIPLES_HELP)]
     pub(crate) triples: Option<TripleColumns>,
+    #[command(flatten)]
+    pub(crate) kernel: KernelFlags,
     #[command(flatten)]
     pub(crate) pass: Pass,
 }

@@ -17,10 +17,10 @@ const COEF0: f64 = 1.0;
 
 pub(super) fn kpca(wanted: &Wanted<'_>) -> Result<(Arc<dyn Family>, String)> {
     let (components, because) = match components(wanted) {
-        (Components::Auto, _) => {
+        (Components::Auto, _) if is_precomputed(wanted.kernel) => {
             return Err(Failure::usage(
-                "kernel PCA needs a number of components, such as -q 5, or a share of the trace of the kernel, \
-                 such as -q 0.9; auto is for ppca and its family",
+                "a precomputed kernel needs a number of components, such as -q 5, or a share of its trace, such as \
+                 -q 0.9; auto permutes columns of rows",
             ));
         }
         (share @ Components::Fraction(_), because) => {
@@ -34,14 +34,24 @@ pub(super) fn kpca(wanted: &Wanted<'_>) -> Result<(Arc<dyn Family>, String)> {
         flags::Solver::Krylov => Solver::Krylov,
         _ => return Err(Failure::usage("kernel PCA has the solvers auto, dual and krylov")),
     };
-    let mut family = KernelPca::new(components).kernel(form(wanted.kernel)?).solver(solver);
-    if let Some(gamma) = wanted.kernel.and_then(|flags| flags.gamma) {
-        family = family.gamma(Gamma::Given(gamma));
-    }
+    let mut family = with_kernel(KernelPca::new(components), wanted.kernel)?.solver(solver);
     if let Some(landmarks) = wanted.kernel.and_then(|flags| flags.landmarks) {
         family = family.landmarks(Landmarks::Pivoted(landmarks));
     }
     Ok((Arc::new(family), because))
+}
+
+fn is_precomputed(flags: Option<&flags::KernelFlags>) -> bool {
+    flags.is_some_and(|flags| flags.kernel == Some(KernelName::Precomputed))
+}
+
+/// The kernel that flags tell.
+pub(crate) fn with_kernel(family: KernelPca, flags: Option<&flags::KernelFlags>) -> Result<KernelPca> {
+    let family = family.kernel(form(flags)?);
+    Ok(match flags.and_then(|flags| flags.gamma) {
+        Some(gamma) => family.gamma(Gamma::Given(gamma)),
+        None => family,
+    })
 }
 
 fn form(flags: Option<&flags::KernelFlags>) -> Result<KernelForm> {

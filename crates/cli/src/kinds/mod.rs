@@ -19,6 +19,8 @@ use covary_io::shown;
 use crate::exit::{Failure, Result};
 use crate::flags;
 
+pub(crate) use kernels::with_kernel;
+
 /// Share of the variance to explain when nobody asks for a number of components.
 const DEFAULT_SHARE: f64 = 0.9;
 
@@ -36,6 +38,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) method: Option<flags::Method>,
     pub(crate) nu: Option<DegreesOfFreedom>,
     pub(crate) no_noise: bool,
+    pub(crate) contrast: Option<flags::ContrastName>,
+    pub(crate) deflation: bool,
     pub(crate) factor: Option<&'a flags::Factor>,
     pub(crate) kernel: Option<&'a flags::KernelFlags>,
     pub(crate) seed: u64,
@@ -92,6 +96,8 @@ fn only_of_some_kinds(wanted: &Wanted<'_>) -> Result<()> {
         ("--method", wanted.method.is_some(), &["bpca", "mixture", "ica"], ", or leave it out"),
         ("--nu", wanted.nu.is_some(), &["robust"], ", or leave it out"),
         ("--no-noise", wanted.no_noise, &["ica"], ", or leave it out"),
+        ("--contrast", wanted.contrast.is_some(), &["ica"], ", or leave it out"),
+        ("--deflation", wanted.deflation, &["ica"], ", or leave it out"),
         ("--kernel", kernel(|k| k.kernel.is_some()), &["kpca"], ", or leave it out"),
         ("--gamma", kernel(|k| k.gamma.is_some()), &["kpca"], ", or leave it out"),
         ("--degree", kernel(|k| k.degree.is_some()), &["kpca"], ", or leave it out"),

@@ -3,7 +3,7 @@
 use covary::linalg::Mat;
 use serde_json::Value;
 
-use crate::support::{Place, close, csv, table_of};
+use crate::support::{Place, close, csv, rows, table_of};
 
 /// Two saw teeth of periods that have no factor in common, and one of rare peaks: independent, mixed into four
 /// features.
@@ -128,4 +128,21 @@ fn what_it_cannot_do_is_said() {
     place.ok(&["fit", "x.csv", "-q", "2", "--model", "ica", "-o", "m.covary"]);
     table_of(&place, "wide.csv", &Mat::from_fn(5, 3, |i, j| (i + j) as f64));
     place.fails(&["transform", "m.covary", "wide.csv"], 3, &["x4"]);
+}
+
+#[test]
+fn contrasts_and_deflation_are_for_fastica() {
+    let place = Place::new();
+    table_of(&place, "x.csv", &rows(300, 3, 1));
+    for flags in [&["--contrast", "exp"][..], &["--contrast", "cube", "--deflation"], &["--deflation"]] {
+        let fit = ["fit", "x.csv", "--model", "ica", "-q", "2", "--method", "fastica", "--json"];
+        let told = place.run(&[&fit, flags].concat());
+        assert!(matches!(told.status.code(), Some(0 | 1)), "{told:?}");
+        place.fails(
+            &[&["fit", "x.csv", "--model", "ica", "-q", "2"], flags].concat(),
+            2,
+            &["--method fastica"],
+        );
+        place.fails(&[&["fit", "x.csv", "-q", "2"], flags].concat(), 2, &["independent component"]);
+    }
 }

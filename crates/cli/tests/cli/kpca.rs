@@ -97,7 +97,7 @@ fn what_makes_no_sense_is_refused_by_name() {
         (&["--model", "kpca", "--gamma", "0"], "gamma"),
         (&["--model", "kpca", "--kernel", "cosine", "--gamma", "1"], "--gamma"),
         (&["--model", "kpca", "--degree", "3"], "--degree"),
-        (&["--model", "kpca", "-q", "auto"], "number of components"),
+        (&["--model", "kpca", "-q", "auto", "--kernel", "precomputed"], "number of components"),
         (&["--model", "kpca", "-q", "3", "--landmarks", "2"], "landmarks"),
         (&["--model", "kpca", "--solver", "eigen"], "dual and krylov"),
     ];
@@ -108,12 +108,67 @@ fn what_makes_no_sense_is_refused_by_name() {
     assert_eq!(zero.status.code(), Some(2));
     place.fails(&["fit", "x.csv", "--model", "kpca", "-q", "30"], 3, &["30 components"]);
     place.fails(
-        &["fit", "holes.csv", "--model", "kpca", "-q", "2"],
-        3,
-        &["row 2", "a kernel needs complete rows", "covary impute"],
+        &["fit", "holes.csv", "--model", "kpca", "-q", "2", "--kernel", "laplacian"],
+        2,
+        &["missing values is laplacian", "rbf or linear", "covary impute"],
     );
     place.fails(&["fit", "x.csv", "--model", "kpca", "--kernel", "precomputed", "-q", "1"], 3, &["square"]);
     place.ok(&["fit", "x.csv", "--model", "kpca", "-q", "2", "-o", "m.covary"]);
     place.fails(&["impute", "m.covary", "holes.csv"], 2, &["kernel PCA does not have"]);
     place.fails(&["sample", "m.covary", "-n", "3"], 2, &["kernel PCA does not have a density"]);
+}
+
+#[test]
+fn rows_with_missing_values_are_fitted_and_asked_about() {
+    let place = Place::new();
+    table_of(&place, "x.csv", &rows_with_holes(80, 5, 0.15, 3));
+    let told = place.json(&["fit", "x.csv", "--model", "kpca", "-q", "3", "-o", "m.covary", "--json"]);
+    assert!(told["holes"]["missing"].as_u64().unwrap() > 20);
+    assert!(told["kernel"]["filling_components"].as_u64().is_some());
+    let text = place.ok(&["inspect", "m.covary"]);
+    assert!(text.contains("missing cells"), "{text}");
+    for (command, columns) in [("transform", 3), ("reconstruct", 5), ("score", 1)] {
+        let (header, found) = csv(&place.ok(&[command, "m.covary", "x.csv"]));
+        assert_eq!((header.len(), found.len()), (columns, 80), "{command}");
+        assert!(found.iter().flatten().all(|x| x.is_finite()), "{command}");
+    }
+    // A row without a cell has an answer.
+    place.write("empty.csv", "x1,x2,x3,x4,x5\n,,,,\n1,,2,,3\n");
+    let (_, z) = csv(&place.ok(&["transform", "m.covary", "empty.csv"]));
+    assert!(z.len() == 2 && z.iter().flatten().all(|x| x.is_finite()));
+    // Landmarks, and a model of complete rows, which knows nothing of missing cells.
+    place.ok(&["fit", "x.csv", "--model", "kpca", "-q", "2", "--landmarks", "30", "-o", "l.covary"]);
+    place.ok(&["transform", "l.covary", "x.csv"]);
+    table_of(&place, "complete.csv", &rows(40, 5, 4));
+    place.ok(&["fit", "complete.csv", "--model", "kpca", "-q", "2", "-o", "c.covary"]);
+    place.fails(&["transform", "c.covary", "x.csv"], 3, &["a kernel needs complete rows"]);
+}
+
+#[test]
+fn width_and_number_are_chosen_by_kernel_parallel_analysis() {
+    let place = Place::new();
+    let centre = [[0.0, 0.0, 0.0], [6.0, 0.0, 3.0], [0.0, 6.0, 3.0]];
+    let noise = rows(120, 3, 7);
+    table_of(&place, "x.csv", &Mat::from_fn(120, 3, |i, j| centre[i % 3][j] + 0.2 * noise[(i, j)]));
+    let found = place.json(&["select", "x.csv", "--model", "kpca", "--json"]);
+    let (gamma, q) =
+        (found["recommended"]["gamma"].as_f64().unwrap(), found["recommended"]["components"].as_u64());
+    assert!(q >= Some(2) && found["table"].as_array().unwrap().len() == 9, "{found}");
+    let told = place.json(&["fit", "x.csv", "--model", "kpca", "-q", "auto", "--json"]);
+    assert_eq!((told["components"].as_u64(), told["kernel"]["gamma"].as_f64()), (q, Some(gamma)));
+    let text = place.ok(&["select", "x.csv", "--model", "kpca"]);
+    assert!(text.contains("kernel parallel analysis") && text.contains("--gamma"), "{text}");
+    let one = place.json(&["select", "x.csv", "--model", "kpca", "--gamma", "0.1", "--max", "2", "--json"]);
+    assert_eq!(one["table"].as_array().unwrap().len(), 1);
+    let linear = place.ok(&["select", "x.csv", "--model", "kpca", "--kernel", "linear"]);
+    assert!(linear.contains("linear kernel") && !linear.contains("gamma"), "{linear}");
+    for (args, words) in [
+        (&["--model", "kpca", "--folds", "3"][..], "--folds is for"),
+        (&["--model", "kpca", "--landmarks", "3"], "--landmarks"),
+        (&["--gamma", "1"], "--gamma is for --model kpca"),
+        (&["--model", "kpca", "--kernel", "precomputed"], "permuted"),
+        (&["--model", "fa"], "kpca"),
+    ] {
+        place.fails(&[&["select", "x.csv"], args].concat(), 2, &[words]);
+    }
 }

@@ -280,6 +280,11 @@ impl<'a> Chunk<'a> {
         self.explain_infinite().or_else(missing)
     }
 
+    /// Whether a cell is missing.
+    pub(crate) fn has_missing(&self) -> bool {
+        with_view!(&self.cells, view => (0..view.ncols()).any(|j| view.col(j).iter().any(|x| Real::to_f64(*x).is_nan())))
+    }
+
     /// The error that fits the first infinite cell (row by row); rows of no weight do not count.
     pub(crate) fn explain_infinite(&self) -> Option<Error> {
         let cell = self.find(f64::is_infinite)?;

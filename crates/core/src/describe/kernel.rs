@@ -47,6 +47,10 @@ fn lines(saved: &SavedModel, model: &KernelComponents, report: &KernelReport) ->
         let share = format!("{share} of the trace of the centred kernel");
         lines.push(Line::new("landmarks leave out", share));
     }
+    if let Some(filling) = report.filling_components {
+        let text = format!("known by a Bayesian PCA of {}", count(filling, "component"));
+        lines.push(Line::new("missing cells", text));
+    }
     if saved.report.rows > 0 {
         lines.push(Line::new(components::NOISE, number(report.noise_variance)));
     }

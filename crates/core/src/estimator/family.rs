@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use super::online_fit::no_steps;
-use super::{Batch, Fit, Online, OnlineFit, Run};
+use super::{Batch, Fit, KernelPca, Online, OnlineFit, Run};
 use crate::algorithm::Components;
 use crate::control::Control;
 use crate::data::RowSource;
@@ -51,6 +51,11 @@ pub trait Family: Debug + Send + Sync {
     ) -> Result<Option<Box<dyn RowSource + 'a>>> {
         let _ = (rows, control);
         Ok(None)
+    }
+
+    /// Its kernel, where it has one.
+    fn as_kernel_pca(&self) -> Option<&KernelPca> {
+        None
     }
 
     /// Fits rows that can be read more than once.
@@ -117,6 +122,8 @@ pub enum Chooser {
     Recommendation,
     /// Parallel analysis, with at least one and at most so many as leave degrees of freedom.
     ParallelAnalysis,
+    /// Kernel parallel analysis, which finds the width of the kernel too.
+    KernelParallelAnalysis,
     /// The fit itself, from all that the data allow.
     Fit,
 }

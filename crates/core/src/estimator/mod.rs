@@ -29,6 +29,7 @@ pub use family::{Chooser, Family};
 pub use groups::Groups;
 pub(crate) use growth::{Grown, Growth, IncompleteSummary};
 pub use ica::{Ica, IcaMethod, IcaReport};
+pub(crate) use kernel_pca::RowsToChoose;
 pub use kernel_pca::{KernelPca, KernelReport, LandmarkMethod, Landmarks};
 pub use kmeans::{ClusterReport, KMeans, KTable, KTableRow};
 pub(crate) use mixture::{GrownMixture, rows_to_choose, sample};

@@ -12,7 +12,8 @@ use crate::kernel::FeatureMap;
 #[derive(Debug, Clone)]
 pub struct KernelFeatures {
     map: Arc<FeatureMap>,
-    moments: Moments, // of φ or, where the map says so, of kernel values (m)
+    moments: Moments, // of φ, or of kernel values with the landmarks (m)
+    mapped: bool,     // which of the two
     diagonal: f64,    // Σ w k(x, x)
 }
 
@@ -20,12 +21,29 @@ impl KernelFeatures {
     /// Of no rows.
     pub fn empty(map: Arc<FeatureMap>) -> Self {
         let moments = Moments::empty(map.n_features());
-        Self { map, moments, diagonal: 0.0 }
+        Self { mapped: !map.maps_moments(), map, moments, diagonal: 0.0 }
+    }
+
+    /// From moments of φ that were kept.
+    ///
+    /// # Errors
+    /// When they are not of as many features as there are landmarks, or the diagonal is not finite.
+    pub(crate) fn from_parts(map: Arc<FeatureMap>, moments: Moments, diagonal: f64) -> Result<Self> {
+        check_features(map.n_features(), moments.n_features())?;
+        match diagonal.is_finite() {
+            true => Ok(Self { map, moments, mapped: true, diagonal }),
+            false => Err(Error::Scale),
+        }
+    }
+
+    /// The map whose features they are of.
+    pub fn map(&self) -> &FeatureMap {
+        &self.map
     }
 
     /// Moments of the rows in the feature space (m).
     pub fn moments(&self) -> Moments {
-        self.map.product_factor().map_or_else(|| self.moments.clone(), |factor| self.moments.solved(factor))
+        if self.mapped { self.moments.clone() } else { self.moments.solved(self.map.factor()) }
     }
 
     /// Σ w k(x, x): the trace of the kernel matrix of the rows.
@@ -53,7 +71,10 @@ impl Accumulator for KernelFeatures {
         let map = Arc::clone(&self.map);
         // One shift for the whole chunk: a merge costs m² as every row does.
         let mut sums: Option<ShiftedProducts<f64>> = None;
-        map.for_each_block(chunk, |first, features, diagonal| {
+        map.for_each_block(chunk, |first, mut features, diagonal| {
+            if self.mapped {
+                map.factor().solve_lower(features.as_mut());
+            }
             let rows = features.as_ref().transpose(); // (b × m)
             let weights = chunk.weights().map(|w| &w[first..first + rows.nrows()]);
             sums.get_or_insert_with(|| ShiftedProducts::around(rows, weights)).add(rows, weights);
@@ -73,7 +94,15 @@ impl Accumulator for KernelFeatures {
                 found: other.map.n_features(),
             });
         }
+        if !Arc::ptr_eq(&self.map, &other.map) && !self.map.is_same(&other.map) {
+            let (name, value) = ("the landmarks of evidence that is merged", "others".into());
+            return Err(Error::Parameter { name, value, allowed: "the same, with the same kernel" });
+        }
         self.diagonal += other.diagonal;
-        self.moments.merge(&other.moments)
+        if self.mapped == other.mapped {
+            return self.moments.merge(&other.moments);
+        }
+        (self.moments, self.mapped) = (self.moments(), true);
+        self.moments.merge(&other.moments())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Kernel, Points};
+use super::{Compared, Filling, Kernel};
 use crate::data::Chunk;
 use crate::error::{Error, Result};
 use crate::linalg::{Cholesky, Mat, MatMut};
@@ -28,7 +28,7 @@ const TRACE_ROUNDING: f64 = 1e-14;
 /// ```
 #[derive(Debug, Clone)]
 pub struct FeatureMap {
-    points: Arc<Points>,
+    points: Arc<Compared>,
     landmarks: Mat<f64>, // (m × p)
     factor: Cholesky,    // L (m × m)
     rounding: f64,       // of L⁻¹ S L⁻ᵀ relative to its trace
@@ -44,12 +44,18 @@ impl FeatureMap {
         if m == 0 || p == 0 || mean.len() != p {
             return Err(Error::Length { what: "features of landmarks", expected: mean.len(), found: p });
         }
-        let points = Points::around(kernel, landmarks.as_ref(), mean, &vec![1.0; p])?;
-        let factor = Cholesky::new(points.gram(), "the kernel matrix of the landmarks")?;
-        let trace: f64 = points.diagonal(points.columns()).iter().sum();
+        let points = Compared::around(kernel, landmarks.as_ref(), mean, &vec![1.0; p], None)?;
+        let factor = Cholesky::new(points.gram()?, "the kernel matrix of the landmarks")?;
+        let trace: f64 = points.points().diagonal(points.points().columns()).iter().sum();
         // A bound on what rounding of the entries of S does to the trace of L⁻¹ S L⁻ᵀ.
         let rounding = f64::EPSILON * factor.inverse_size() * trace;
         Ok(Self { points: Arc::new(points), landmarks, factor, rounding })
+    }
+
+    /// The same for rows that may miss cells, of which the filling knows the distribution: φ is then its expectation,
+    /// L⁻¹ E k(Z, x).
+    pub fn with_filling(self, filling: Arc<dyn Filling>) -> Self {
+        Self { points: Arc::new(self.points.with_filling(filling)), ..self }
     }
 
     /// m.
@@ -67,34 +73,59 @@ impl FeatureMap {
         &self.landmarks
     }
 
+    /// The kernel.
+    pub fn kernel(&self) -> Kernel {
+        self.points.points().kernel()
+    }
+
+    /// Where rows are compared from (p): the mean that was given, or 0 where the kernel is not free of shifts.
+    pub fn origin(&self) -> &[f64] {
+        self.points.points().frame().parts().0
+    }
+
+    /// What is known of missing cells of rows.
+    pub fn filling(&self) -> Option<&dyn Filling> {
+        self.points.filling()
+    }
+
+    /// Whether features of rows are the same numbers.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let known = |map: &Self| map.filling().map(Filling::numbers);
+        self.kernel() == other.kernel()
+            && self.landmarks == other.landmarks
+            && self.origin() == other.origin()
+            && known(self) == known(other)
+    }
+
     /// L⁻ᵀ b in place (m × any): from features to weights of the landmarks.
     pub(crate) fn weights_of_landmarks(&self, b: MatMut<'_, f64>) {
         self.factor.solve_upper(b);
     }
 
-    /// L where the covariance of φ is found as L⁻¹ S L⁻ᵀ from the covariance S of kernel values: m² operations for
-    /// each row less. `None` where that would lose digits.
-    pub(crate) fn product_factor(&self) -> Option<&Cholesky> {
-        (self.rounding <= PRODUCT_ROUNDING).then_some(&self.factor)
+    /// L (m × m).
+    pub(crate) fn factor(&self) -> &Cholesky {
+        &self.factor
     }
 
-    /// What rounding may do to the trace of the covariance of φ, relative to it.
+    /// Whether L⁻¹ can be applied to moments of kernel values instead of to each row, without losing digits: m²
+    /// operations for each row less.
+    pub(crate) fn maps_moments(&self) -> bool {
+        self.rounding <= PRODUCT_ROUNDING
+    }
+
+    /// What rounding then does to the trace of the covariance of φ, relative to it.
     pub(crate) fn trace_rounding(&self) -> f64 {
-        self.product_factor().map_or(TRACE_ROUNDING, |_| self.rounding.max(TRACE_ROUNDING))
+        if self.maps_moments() { self.rounding.max(TRACE_ROUNDING) } else { TRACE_ROUNDING }
     }
 
-    /// Calls `f` with the place of each block in the chunk, its rows (m × b) and k(x, x) of each: as φ, or as kernel
-    /// values where there is a [`product_factor`](Self::product_factor).
+    /// Calls `f` with the place of each block in the chunk, E k(Z, x) of its rows (m × b) and E k(x, x) of each.
     pub(crate) fn for_each_block(
         &self,
         chunk: &Chunk<'_>,
         mut f: impl FnMut(usize, MatMut<'_, f64>, Vec<f64>) -> Result<()>,
     ) -> Result<()> {
-        self.points.for_each_block(chunk, |first, block, mut values| {
-            if self.product_factor().is_none() {
-                self.factor.solve_lower(values.as_mut());
-            }
-            f(first, values, self.points.diagonal(block))
+        self.points.for_each_block(chunk, |first, block, values, known| {
+            f(first, values, self.points.diagonal(block, known))
         })
     }
 }

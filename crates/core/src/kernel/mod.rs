@@ -1,14 +1,19 @@
 //! Kernel functions k(x, x′): inner products of rows in a space that nobody has to write down.
 
+mod compared;
+mod expected;
 mod features;
 mod points;
 mod width;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use compared::{Compared, Known};
+pub use expected::{FilledRows, Filling, FillingNumbers, Spread};
 pub use features::FeatureMap;
 pub(crate) use points::Points;
 pub use width::Gamma;
+pub(crate) use width::ROWS as WIDTH_ROWS;
 
 use crate::error::{Error, Result};
 

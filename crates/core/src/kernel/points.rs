@@ -75,6 +75,16 @@ impl Points {
         &self.frame
     }
 
+    /// The kernel.
+    pub(crate) fn kernel(&self) -> Kernel {
+        self.kernel
+    }
+
+    /// γ for cells in the frame.
+    pub(crate) fn gamma_in_frame(&self) -> f64 {
+        self.gamma
+    }
+
     /// Number of points, m.
     pub(crate) fn len(&self) -> usize {
         self.columns.ncols()

@@ -42,6 +42,12 @@ pub trait StoredArrays {
     /// As [`vector`](Self::vector).
     fn matrix(&self, name: &str, sides: [Option<usize>; 2]) -> Result<Mat<f64>>;
 
+    /// The same where cells may be missing, which NaN stands for.
+    ///
+    /// # Errors
+    /// As [`matrix`](Self::matrix).
+    fn matrix_with_missing(&self, name: &str, sides: [Option<usize>; 2]) -> Result<Mat<f64>>;
+
     /// The mean of at least one feature: its length is p, which the shapes of all other arrays follow from.
     ///
     /// # Errors

@@ -254,7 +254,7 @@ impl LinearGaussian {
     }
 
     /// Fills the missing cells of rows (n × p) with their means, for posterior means z (n × q).
-    fn fill_means(&self, cells: &mut Mat<f64>, z: &Mat<f64>) {
+    pub(super) fn fill_means(&self, cells: &mut Mat<f64>, z: &Mat<f64>) {
         let z = z.transpose().to_owned(); // those of a row side by side
         for j in 0..cells.ncols() {
             let feature = self.feature(j);
@@ -376,7 +376,7 @@ fn generator(seed: u64, row: usize, draw: usize) -> ChaCha8Rng {
 }
 
 /// A copy in double precision, NaN where a cell is missing.
-fn dense(chunk: &Chunk<'_>) -> Mat<f64> {
+pub(super) fn dense(chunk: &Chunk<'_>) -> Mat<f64> {
     with_view!(chunk.cells(), v => Mat::from_fn(v.nrows(), v.ncols(), |i, j| Real::to_f64(v[(i, j)])))
 }
 

@@ -6,10 +6,10 @@ use super::arrays::{Array, Arrays, StoredArrays};
 use super::capability::{Decode, Encode, Novelty, Reconstruct, numbered};
 use super::preimage::{Preimage, Ridge};
 use super::questions::stack;
-use super::{AnyModel, Capability, Kind, Model, Reconstruction};
+use super::{AnyModel, Capability, Kind, LinearGaussian, Model, Reconstruction, ppca};
 use crate::data::{Chunk, RowSource, Rows, map_chunks};
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, KernelForm, Points};
+use crate::kernel::{Compared, Filling, Kernel, KernelForm, Known, Points};
 use crate::linalg::{Mat, MatRef, set_product};
 
 /// Its kind.
@@ -31,7 +31,7 @@ pub struct KernelParts {
     pub mean: Vec<f64>,
     /// What features are divided by before they are compared (p); ones when they are not.
     pub divisors: Vec<f64>,
-    /// Rows of the fit or landmarks (m × p); of a precomputed kernel m × 0.
+    /// Rows of the fit or landmarks (m × p), NaN where a cell is missing; of a precomputed kernel m × 0.
     pub points: Mat<f64>,
     /// A: direction j is Σᵢ Aᵢⱼ φ(zᵢ), of length 1 (m × q).
     pub coefficients: Mat<f64>,
@@ -47,6 +47,8 @@ pub struct KernelParts {
     pub noise: f64,
     /// How rows are found from coordinates.
     pub preimage: Preimage,
+    /// What missing cells of points and rows may be; without it none may be missing.
+    pub filling: Option<LinearGaussian>,
 }
 
 /// Directions of largest variance in the feature space of a kernel \[SSM98\].
@@ -54,6 +56,9 @@ pub struct KernelParts {
 /// With φ̄ the mean of the rows in that space, coordinate j of a row is
 /// $\sum_i A_{ij} k(z_i, x) - b_j$, the inner product of direction j with φ(x) − φ̄. The points z are the rows of
 /// the fit, or landmarks that stand for them.
+///
+/// A row that misses cells has as its image E φ(x), over what the model `filling` knows of them; kernel values are
+/// then E k(x, z), in closed form for the rbf and the linear kernel. A row without a cell has the image of any row.
 ///
 /// ```
 /// use covary::data::Rows;
@@ -71,7 +76,7 @@ pub struct KernelParts {
 #[derive(Debug, Clone)]
 pub struct KernelComponents {
     parts: KernelParts,
-    compared: Arc<Points>,
+    compared: Arc<Compared>,
     ridge: Arc<OnceLock<Ridge>>,
 }
 
@@ -84,8 +89,12 @@ impl KernelComponents {
         check_lengths(&parts)?;
         check_numbers(&parts)?;
         let compared = match parts.kernel.form() {
-            KernelForm::Precomputed => Points::precomputed(parts.kernel, parts.centre.len()),
-            _ => Points::around(parts.kernel, parts.points.as_ref(), &parts.mean, &parts.divisors)?,
+            KernelForm::Precomputed => Points::precomputed(parts.kernel, parts.centre.len()).into(),
+            _ => {
+                let filling = parts.filling.clone().map(|model| Arc::new(model) as Arc<dyn Filling>);
+                let points = parts.points.as_ref();
+                Compared::around(parts.kernel, points, &parts.mean, &parts.divisors, filling)?
+            }
         };
         Ok(Self { parts, compared: Arc::new(compared), ridge: Arc::default() })
     }
@@ -100,7 +109,7 @@ impl KernelComponents {
         self.parts.kernel
     }
 
-    /// Rows of the fit or landmarks (m × p); of a precomputed kernel m × 0.
+    /// Rows of the fit or landmarks (m × p), NaN where a cell is missing; of a precomputed kernel m × 0.
     pub fn points(&self) -> &Mat<f64> {
         &self.parts.points
     }
@@ -121,8 +130,17 @@ impl KernelComponents {
     }
 
     /// The points, ready to be compared with rows.
-    pub(super) fn compared(&self) -> &Points {
+    pub(super) fn compared(&self) -> &Compared {
         &self.compared
+    }
+
+    /// The points (m × p), each missing cell filled by its mean.
+    pub fn filled_points(&self) -> Mat<f64> {
+        let (z, points) = (&self.parts.points, self.compared.points());
+        Mat::from_fn(z.nrows(), z.ncols(), |i, j| match z[(i, j)] {
+            cell if cell.is_nan() => points.frame().outside(j, points.columns()[(j, i)]),
+            cell => cell,
+        })
     }
 
     /// Coordinates of the points themselves (m × q).
@@ -178,13 +196,13 @@ impl KernelComponents {
     fn project(
         &self,
         chunk: &Chunk<'_>,
-        mut also: impl FnMut(MatRef<'_, f64>, MatRef<'_, f64>, MatRef<'_, f64>),
+        mut also: impl FnMut((MatRef<'_, f64>, &[Known<'_>]), MatRef<'_, f64>, MatRef<'_, f64>),
     ) -> Result<Mat<f64>> {
         let (parts, q) = (&self.parts, self.parts.offset.len());
         let mut out = Mat::zeros(chunk.nrows(), q);
         // Questions about rows count every row, whatever its weight.
         let unweighted = Chunk::new(chunk.first_row(), chunk.cells().clone());
-        self.compared.for_each_block(&unweighted, |first, block, values| {
+        self.compared.for_each_block(&unweighted, |first, block, values, known| {
             let mut z = Mat::zeros(q, values.ncols());
             set_product(z.as_mut(), parts.coefficients.transpose(), values.as_ref());
             for r in 0..z.ncols() {
@@ -193,18 +211,17 @@ impl KernelComponents {
                     out[(first + r, j)] = z[(j, r)];
                 }
             }
-            also(block, values.as_ref(), z.as_ref());
+            also((block, known), values.as_ref(), z.as_ref());
             Ok(())
         })?;
         Ok(out)
     }
 
-    /// Novelty of each row of a chunk: k̃(x, x) − ‖z‖², never below 0.
+    /// Novelty of each row of a chunk: k̃(x, x) − ‖z‖², never below 0; of a row that misses cells that of its image.
     fn novelty_of(&self, chunk: &Chunk<'_>) -> Result<Vec<f64>> {
         let (parts, mut found) = (&self.parts, Vec::with_capacity(chunk.nrows()));
-        self.project(chunk, |block, values, z| {
-            let diagonal = self.compared.diagonal(block);
-            for (r, own) in diagonal.iter().enumerate() {
+        self.project(chunk, |(block, known), values, z| {
+            for (r, own) in self.compared.own(block, known).iter().enumerate() {
                 let with_mean: f64 = values.col(r).iter().zip(&parts.centre).map(|(k, c)| k * c).sum();
                 let centred = own - 2.0 * with_mean + parts.square;
                 found.push((centred - z.col(r).squared_norm_l2()).max(0.0));
@@ -239,7 +256,9 @@ fn check_lengths(parts: &KernelParts) -> Result<()> {
 }
 
 fn check_numbers(parts: &KernelParts) -> Result<()> {
-    let finite = parts.points.as_ref().is_all_finite() && parts.coefficients.as_ref().is_all_finite();
+    let known = |x: &f64| x.is_finite() || (x.is_nan() && parts.filling.is_some());
+    let finite = parts.points.col_iter().all(|c| c.iter().all(known));
+    let finite = finite && parts.coefficients.as_ref().is_all_finite();
     let vectors = [&parts.mean, &parts.centre, &parts.offset, &parts.variances];
     let scalars = [parts.square, parts.noise];
     let divides = |d: &f64| d.is_finite() && *d > 0.0 && (1.0 / d).is_finite();
@@ -251,7 +270,31 @@ fn check_numbers(parts: &KernelParts) -> Result<()> {
         let (name, value) = ("what a feature is divided by", d.to_string());
         return Err(Error::Parameter { name, value, allowed: "finite and positive" });
     }
+    check_filling(parts)?;
     parts.preimage.check()
+}
+
+fn check_filling(parts: &KernelParts) -> Result<()> {
+    let Some(filling) = &parts.filling else { return Ok(()) };
+    check_expected(parts.kernel.form())?;
+    let (expected, found) = (parts.mean.len(), filling.n_features());
+    let what = "features of the model of missing cells";
+    if expected == found { Ok(()) } else { Err(Error::Length { what, expected, found }) }
+}
+
+/// Whether the expectation of a kernel is known in closed form.
+///
+/// # Errors
+/// When it is not.
+pub(crate) fn check_expected(form: KernelForm) -> Result<()> {
+    match form {
+        KernelForm::Rbf | KernelForm::Linear => Ok(()),
+        _ => Err(Error::Parameter {
+            name: "the kernel of rows with missing values",
+            value: form.name().into(),
+            allowed: "rbf or linear, whose expectation over the missing cells is known; for another one fill the cells first (covary impute)",
+        }),
+    }
 }
 
 fn read(file: &dyn StoredArrays) -> Result<KernelComponents> {
@@ -265,6 +308,7 @@ fn read(file: &dyn StoredArrays) -> Result<KernelComponents> {
     let coefficients = file.matrix("coefficients", [m, Some(offset.len())])?;
     let points = match kernel.form() {
         KernelForm::Precomputed => Mat::zeros(centre.len(), 0),
+        _ if file.has("filling_mean") => file.matrix_with_missing("points", [m, Some(p)])?,
         _ => file.matrix("points", [m, Some(p)])?,
     };
     let scalars = file.vector("scalars", Some(2))?;
@@ -279,8 +323,23 @@ fn read(file: &dyn StoredArrays) -> Result<KernelComponents> {
         square: scalars[0],
         noise: scalars[1],
         preimage: Preimage::from_numbers(&file.vector("preimage", Some(6))?)?,
+        filling: read_filling(file, p)?,
         mean,
     })
+}
+
+/// The model of missing cells, where there is one.
+fn read_filling(file: &dyn StoredArrays, p: usize) -> Result<Option<LinearGaussian>> {
+    if !file.has("filling_mean") {
+        return Ok(None);
+    }
+    let mean = file.vector("filling_mean", Some(p))?;
+    let loadings = match file.has("filling_loadings") {
+        true => file.matrix("filling_loadings", [Some(p), None])?,
+        false => Mat::zeros(p, 0),
+    };
+    let noise = ppca::noise_of(file.vector("filling_noise_variance", None)?);
+    LinearGaussian::new(mean, loadings, noise).map(Some)
 }
 
 impl Model for KernelComponents {
@@ -312,6 +371,13 @@ impl Model for KernelComponents {
         if parts.kernel.form() != KernelForm::Precomputed {
             arrays.insert("points", Array::Matrix(parts.points.clone()));
         }
+        if let Some(filling) = &parts.filling {
+            arrays.insert("filling_mean", Array::Vector(filling.mean().to_vec()));
+            arrays.insert("filling_noise_variance", Array::Vector(ppca::noise_variances(filling)));
+            if filling.n_latent() > 0 {
+                arrays.insert("filling_loadings", Array::Matrix(filling.loadings().clone()));
+            }
+        }
         arrays
     }
 
@@ -322,7 +388,8 @@ impl Model for KernelComponents {
         let (parts, z) = (self.parts.clone(), &self.parts.points);
         let points = Mat::from_fn(z.nrows(), z.ncols(), |i, j| z[(i, j)] * scale[j]);
         let (mean, divisors) = (times(&parts.mean), times(&parts.divisors));
-        Ok(Arc::new(Self::new(KernelParts { points, mean, divisors, ..parts })?))
+        let filling = parts.filling.as_ref().map(|model| ppca::rescaled(model, scale)).transpose()?;
+        Ok(Arc::new(Self::new(KernelParts { points, mean, divisors, filling, ..parts })?))
     }
 
     fn as_encode(&self) -> Option<&dyn Encode> {
@@ -379,7 +446,7 @@ impl Reconstruct for KernelComponents {
 }
 
 /// k̃(x, x) − Σ of the squared coordinates: the squared distance from the plane of the directions in the
-/// feature space.
+/// feature space; of a row that misses cells the distance of its image E φ(x), so that what is not known is not novel.
 impl Novelty for KernelComponents {
     fn novelty(&self, rows: &dyn RowSource) -> Result<Vec<f64>> {
         self.check_features(rows)?;

@@ -129,6 +129,11 @@ impl PatternRoots {
         &self.cells[self.pattern[row] * q * q..(self.pattern[row] + 1) * q * q]
     }
 
+    /// The pattern of a row.
+    pub(super) fn pattern(&self, row: usize) -> usize {
+        self.pattern[row]
+    }
+
     /// The place of a pattern, which gets this root when it is new.
     fn place(&mut self, pattern: Pattern, root: &[f64]) -> usize {
         let (next, cells) = (self.places.len(), &mut self.cells);

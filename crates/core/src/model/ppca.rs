@@ -26,23 +26,31 @@ pub static KIND: Kind = Kind {
 pub(super) fn read(file: &dyn StoredArrays) -> Result<LinearGaussian> {
     let (mean, noise) = (file.mean()?, file.vector("noise_variance", None)?);
     let loadings = file.matrix("loadings", [Some(mean.len()), None])?;
-    let noise = match noise.as_slice() {
+    LinearGaussian::new(mean, loadings, noise_of(noise))
+}
+
+/// One variance for all features, or one for each.
+pub(super) fn noise_of(variances: Vec<f64>) -> Noise {
+    match variances.as_slice() {
         [v] => Noise::Isotropic(*v),
-        _ => Noise::Diagonal(noise),
-    };
-    LinearGaussian::new(mean, loadings, noise)
+        _ => Noise::Diagonal(variances),
+    }
+}
+
+/// The way back.
+pub(super) fn noise_variances(model: &LinearGaussian) -> Vec<f64> {
+    match model.noise() {
+        Noise::Isotropic(v) => vec![*v],
+        Noise::Diagonal(psi) => psi.clone(),
+    }
 }
 
 /// The arrays that [`read`] reads.
 pub(super) fn arrays(model: &LinearGaussian) -> Arrays {
-    let noise = match model.noise() {
-        Noise::Isotropic(v) => vec![*v],
-        Noise::Diagonal(psi) => psi.clone(),
-    };
     Arrays::from([
         ("mean", Array::Vector(model.mean().to_vec())),
         ("loadings", Array::Matrix(model.loadings().clone())),
-        ("noise_variance", Array::Vector(noise)),
+        ("noise_variance", Array::Vector(noise_variances(model))),
     ])
 }
 

@@ -21,8 +21,8 @@ const SETTLED: f64 = 1e-16;
 /// Ridge regression of the points on their coordinates, with a kernel k_z between coordinates \[BWS04\]: x − mean
 /// = k_z(z)ᵀ(K_z + αI)⁻¹(X − mean). Then, for the rbf kernel, Mika's fixed point \[MSS98\]
 /// $x \leftarrow \sum_i \gamma_i k(x, z_i) z_i / \sum_i \gamma_i k(x, z_i)$ with P = Σᵢ γᵢ φ(zᵢ), from the answer
-/// of the regression, which stands where the fixed point does not come nearer to P. A linear kernel needs
-/// neither: there it is PCA's reconstruction.
+/// of the regression, which stands where the fixed point does not come nearer to P. Where cells of zᵢ are missing,
+/// what x lets expect of them stands in their place. A linear kernel needs neither: there it is PCA's reconstruction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Preimage {
     /// k_z, between coordinates.
@@ -76,7 +76,8 @@ impl Ridge {
         let latent = Points::around(parts.preimage.kernel, z.as_ref(), &vec![0.0; q], &vec![1.0; q])?;
         let mut gram = latent.gram();
         (0..m).for_each(|i| gram[(i, i)] += parts.preimage.alpha);
-        let mut weights = Mat::from_fn(m, parts.mean.len(), |i, j| parts.points[(i, j)] - parts.mean[j]);
+        let points = model.filled_points();
+        let mut weights = Mat::from_fn(m, parts.mean.len(), |i, j| points[(i, j)] - parts.mean[j]);
         Cholesky::new(gram, "the kernel of coordinates with its ridge")?.solve(weights.as_mut());
         Ok(Self { latent, weights })
     }
@@ -131,7 +132,7 @@ impl KernelComponents {
 
     /// Σᵢ γᵢ zᵢ (p × b): where φ is the row itself.
     fn combined(&self, z: MatRef<'_, f64>) -> Mat<f64> {
-        let (points, weights) = (self.compared(), self.weights_of_points(z));
+        let (points, weights) = (self.compared().points(), self.weights_of_points(z));
         let mut inside = Mat::zeros(points.columns().nrows(), z.ncols());
         set_product(inside.as_mut(), points.columns(), weights.as_ref());
         self.outside(inside.as_ref())
@@ -149,7 +150,8 @@ impl KernelComponents {
 
     /// Mika's fixed point from columns x (p × b) in the units of the data.
     fn fixed_point(&self, z: MatRef<'_, f64>, start: MatRef<'_, f64>) -> Mat<f64> {
-        let (points, frame) = (self.compared(), self.compared().frame());
+        let (compared, points) = (self.compared(), self.compared().points());
+        let frame = points.frame();
         let weights = self.weights_of_points(z); // (m × b)
         let begin = Mat::from_fn(start.nrows(), start.ncols(), |j, r| frame.inside(j, start[(j, r)]));
         let mut x = begin.clone();
@@ -157,11 +159,14 @@ impl KernelComponents {
         // Σᵢ γᵢ k(x, zᵢ) is φ(x)·P: the larger it is, the nearer x is to P.
         let mut closeness = vec![(f64::NEG_INFINITY, f64::NEG_INFINITY); x.ncols()]; // at the start, and now
         for step in 0..=STEPS {
-            points.values(x.as_ref(), values.as_mut());
+            compared.values(x.as_ref(), values.as_mut());
             let mut far: f64 = 0.0;
             let mut next = Mat::zeros(x.nrows(), x.ncols());
             let sums: Vec<f64> = (0..x.ncols()).map(|r| weigh(&mut values, &weights, r)).collect();
             set_product(next.as_mut(), points.columns(), values.as_ref());
+            for r in 0..x.ncols() {
+                compared.add_pulls(values.col_as_slice(r), x.col_as_slice(r), next.col_as_slice_mut(r));
+            }
             for (r, sum) in sums.into_iter().enumerate() {
                 if step == 0 {
                     closeness[r].0 = sum;
@@ -190,7 +195,7 @@ impl KernelComponents {
 
     /// Cells in the units of the data (p × b).
     fn outside(&self, inside: MatRef<'_, f64>) -> Mat<f64> {
-        let frame = self.compared().frame();
+        let frame = self.compared().points().frame();
         Mat::from_fn(inside.nrows(), inside.ncols(), |j, r| frame.outside(j, inside[(j, r)]))
     }
 }

@@ -142,8 +142,14 @@ impl StoredArrays for Container {
     fn matrix(&self, name: &str, sides: [Option<usize>; 2]) -> Result<Mat<f64>> {
         let t = self.tensor(name, &sides)?;
         check_finite(name, &t.cells)?;
-        let (height, width) = (t.shape[0], t.shape[1]);
-        Ok(Mat::from_fn(height, width, |i, j| t.cells[i * width + j]))
+        Ok(t.to_matrix())
+    }
+
+    fn matrix_with_missing(&self, name: &str, sides: [Option<usize>; 2]) -> Result<Mat<f64>> {
+        let t = self.tensor(name, &sides)?;
+        let observed: Vec<f64> = t.cells.iter().copied().filter(|x| !x.is_nan()).collect();
+        check_finite(name, &observed)?;
+        Ok(t.to_matrix())
     }
 }
 
@@ -164,6 +170,12 @@ impl Tensor {
     pub(super) fn matrix(m: &Mat<f64>) -> Self {
         let cells = (0..m.nrows()).flat_map(|i| (0..m.ncols()).map(move |j| m[(i, j)])).collect();
         Self { shape: vec![m.nrows(), m.ncols()], cells }
+    }
+
+    /// Of two sides.
+    fn to_matrix(&self) -> Mat<f64> {
+        let (height, width) = (self.shape[0], self.shape[1]);
+        Mat::from_fn(height, width, |i, j| self.cells[i * width + j])
     }
 
     fn of_view(view: &TensorView<'_>) -> Result<Self> {

@@ -12,6 +12,7 @@ mod folds;
 mod group_table;
 mod groups;
 mod incomplete;
+mod kernel;
 mod parallel;
 mod row_folds;
 mod split;
@@ -21,6 +22,7 @@ mod validation;
 
 pub use group_table::{GroupChoice, GroupLine, GroupSelection};
 pub use groups::SelectGroups;
+pub use kernel::{KernelChoice, KernelLine, KernelSelection, SelectKernel};
 pub use split::{CellSplit, HiddenCell};
 pub use table::{Absent, Choice, Line, Selection};
 pub use validation::{CellScores, CellValidation};

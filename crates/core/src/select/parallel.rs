@@ -86,7 +86,7 @@ fn noise_factor(p: usize, freedom: usize, rng: &mut ChaCha8Rng) -> Mat<f64> {
     factor
 }
 
-fn quantile(mut values: Vec<f64>) -> f64 {
+pub(super) fn quantile(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let place = QUANTILE * (values.len() - 1) as f64;
     let (below, share) = (place.floor(), place.fract());

@@ -55,6 +55,7 @@ fn kernel_components(rng: &mut Rng) -> KernelComponents {
         variances: vec![0.5 * (1.0 - apart)],
         noise: 0.0,
         preimage: Preimage { kernel, alpha: 0.1, fixed_point: true },
+        filling: None,
     })
     .unwrap()
 }

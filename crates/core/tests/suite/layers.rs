@@ -59,7 +59,18 @@ const MODULES: &[(&str, &[&str])] = &[
     ),
     (
         "select",
-        &["error", "control", "linalg", "data", "evidence", "model", "spectrum", "algorithm", "estimator"],
+        &[
+            "error",
+            "control",
+            "linalg",
+            "data",
+            "kernel",
+            "evidence",
+            "model",
+            "spectrum",
+            "algorithm",
+            "estimator",
+        ],
     ),
     (
         "persist",
@@ -67,6 +78,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "error",
             "linalg",
             "blocks",
+            "kernel",
             "expectation",
             "evidence",
             "model",
@@ -82,7 +94,18 @@ const MODULES: &[(&str, &[&str])] = &[
     ),
     (
         "request",
-        &["error", "memory", "control", "data", "evidence", "model", "algorithm", "estimator", "select"],
+        &[
+            "error",
+            "memory",
+            "control",
+            "data",
+            "kernel",
+            "evidence",
+            "model",
+            "algorithm",
+            "estimator",
+            "select",
+        ],
     ),
 ];
 

@@ -20,7 +20,7 @@ use crate::model::Model;
 use crate::output::{matrix, vector};
 
 /// `method` with its `extended`, or `contrast`, `alpha` and `deflation`; `noise`; `starts`, or an unmixing matrix to
-/// `begin` at; `whitened` rows.
+/// `begin` at, or one that was found elsewhere, `unmixing`; `whitened` rows.
 pub(super) fn ica(components: Components, keywords: &mut Keywords<'_>) -> PyResult<Arc<dyn Family>> {
     let mut family = Ica::new(components).method(method(keywords)?);
     if let Some(noise) = keywords.take("noise")? {
@@ -34,6 +34,9 @@ pub(super) fn ica(components: Components, keywords: &mut Keywords<'_>) -> PyResu
     }
     if let Some(start) = keywords.take::<PyReadonlyArray2<'_, f64>>("begin")? {
         family = family.start(given::matrix(start.py(), &start)?);
+    }
+    if let Some(found) = keywords.take::<PyReadonlyArray2<'_, f64>>("unmixing")? {
+        family = family.unmixing(given::matrix(found.py(), &found)?);
     }
     Ok(Arc::new(family))
 }

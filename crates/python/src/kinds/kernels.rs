@@ -26,7 +26,12 @@ pub(super) fn kpca(components: Components, keywords: &mut Keywords<'_>) -> PyRes
     let form = form(keywords)?;
     let mut family = KernelPca::new(components)
         .kernel(form)
-        .gamma(gamma.map_or(Gamma::PerFeature, Gamma::Given))
+        .gamma(match gamma {
+            Some(gamma) => Gamma::Given(gamma),
+            // Kernel parallel analysis looks around the median.
+            None if components == Components::Auto => Gamma::Median,
+            None => Gamma::PerFeature,
+        })
         .solver(keywords.word("solver")?.unwrap_or_default())
         .drop_empty(keywords.take("drop_empty")?.unwrap_or(false));
     let centres = keywords.take("centres")?.unwrap_or(false);
@@ -47,7 +52,12 @@ fn form(keywords: &mut Keywords<'_>) -> PyResult<KernelForm> {
     let name: String = keywords.take("kernel")?.unwrap_or_else(|| "linear".into());
     let degree = keywords.take("degree")?.unwrap_or(3);
     let coef0 = keywords.take("coef0")?.unwrap_or(1.0);
-    Ok(match name.as_str() {
+    form_of(&name, degree, coef0)
+}
+
+/// The form of a kernel by its name.
+pub(crate) fn form_of(name: &str, degree: u32, coef0: f64) -> PyResult<KernelForm> {
+    Ok(match name {
         "linear" => KernelForm::Linear,
         "rbf" => KernelForm::Rbf,
         "laplacian" => KernelForm::Laplacian,

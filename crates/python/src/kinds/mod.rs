@@ -6,7 +6,7 @@ mod bayes;
 mod clusters;
 mod factors;
 mod independent;
-mod kernels;
+pub(crate) mod kernels;
 mod mixtures;
 mod robust;
 

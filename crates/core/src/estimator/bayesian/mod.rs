@@ -349,7 +349,13 @@ impl BayesianPca {
         }
         let allowed = begin.parameters.n_latent();
         let part = FeatureSubset::new(source, &others);
-        let found = self.limited(allowed.min(others.len() - 1)).fit_with(&part, control)?;
+        let found = match self.limited(allowed.min(others.len() - 1)).fit_with(&part, control) {
+            // The cells of the others are fewer.
+            Err(Error::TooFewCells { possible, .. }) if possible > 0 => {
+                self.limited(possible).fit_with(&part, control)?
+            }
+            found => found?,
+        };
         begin.passes += found.report.passes;
         begin.parameters = begin.parameters.leading(found.model.n_latent().clamp(1, allowed));
         Ok(without(redundant, allowed, self.incomplete_features(begin, source, control)?))

@@ -166,6 +166,12 @@ impl Ica {
         control: &Control<'_>,
     ) -> Result<End> {
         let search = |contrast: Contrast| Search { rows, contrast };
+        if self.stays {
+            let means = search(Contrast::default()).measure(&start, control)?;
+            let objective = means.value.iter().sum();
+            let journey = Journey { stop: Stop::Converged, trace: Vec::new(), passes: 1 };
+            return Ok(End { found: Unmixing { matrix: start, objective }, journey });
+        }
         let (found, journey) = match self.method {
             IcaMethod::Picard { extended } => {
                 let geometry = Geometry { orthogonal: true, extended };

@@ -110,6 +110,7 @@ pub struct Ica {
     noise: bool,
     starts: usize,
     begin: Option<Begin>,
+    stays: bool,
     whitened: bool,
     run: Run,
 }
@@ -132,6 +133,7 @@ impl Ica {
             noise: true,
             starts: STARTS,
             begin: None,
+            stays: false,
             whitened: false,
             run: Run::default(),
         }
@@ -163,6 +165,12 @@ impl Ica {
     pub fn start(mut self, unmixing: Mat<f64>) -> Self {
         self.begin = Some(Begin::Matrix(unmixing));
         self
+    }
+
+    /// Takes this unmixing matrix of whitened coordinates (q × q), which was found elsewhere, as it is: nothing is
+    /// searched. For contrast functions of your own.
+    pub fn unmixing(self, unmixing: Mat<f64>) -> Self {
+        Self { stays: true, ..self.start(unmixing) }
     }
 
     /// Takes rows as they are for whitened ones: mean 0 and covariance I is not looked after, and there are as

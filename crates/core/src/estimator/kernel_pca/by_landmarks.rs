@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::evidence::KernelFeatures;
 use crate::kernel::{FeatureMap, Kernel};
 use crate::linalg::{Mat, leading_eigen, standard_signs, symmetric_eigen};
-use crate::model::{KernelComponents, KernelParts};
+use crate::model::{KernelComponents, KernelParts, LinearGaussian};
 
 /// What the moments of the rows in the space of the landmarks have told.
 pub(super) struct ByLandmarks {
@@ -65,7 +65,7 @@ impl ByLandmarks {
         &self,
         kernel: Kernel,
         map: &FeatureMap,
-        mean: Vec<f64>,
+        (mean, filling): (Vec<f64>, Option<LinearGaussian>),
         back: WayBack,
     ) -> Result<KernelComponents> {
         let (m, q) = (map.n_features(), self.values.len());
@@ -86,6 +86,7 @@ impl ByLandmarks {
             variances: self.values.iter().map(|v| v / self.weight).collect(),
             noise: self.noise,
             preimage: preimage(back, kernel, &Mat::zeros(0, q))?,
+            filling,
         };
         // Directions times the mean: Aᵀ K_ZZ c, with the signs that the coefficients have got.
         let unmoved = KernelComponents::new(parts.clone())?;

@@ -9,7 +9,7 @@ use crate::data::Rows;
 use crate::error::Result;
 use crate::kernel::{Gamma, Kernel, KernelForm};
 use crate::linalg::Mat;
-use crate::model::{KernelComponents, KernelParts, Preimage};
+use crate::model::{KernelComponents, KernelParts, LinearGaussian, Preimage};
 
 /// What the kernel matrix has told.
 pub(super) struct Exact {
@@ -20,9 +20,10 @@ pub(super) struct Exact {
 }
 
 impl Exact {
+    /// `within` is the variance of images that no direction has: of rows that miss cells.
     pub(super) fn of(
-        centred: CentredKernel,
-        weights: &[f64],
+        mut centred: CentredKernel,
+        (weights, within): (&[f64], f64),
         family: &KernelPca,
         solver: Solver,
         control: &Control<'_>,
@@ -34,7 +35,11 @@ impl Exact {
             indefinite: family.form.may_be_indefinite(),
             seed: family.run.seed,
         };
+        centred.trace += within;
         let mut spectrum = centred.solve(options, control)?;
+        if within > 0.0 {
+            spectrum.rest = spectrum.trace - spectrum.values.iter().sum::<f64>();
+        }
         if family.drop_empty && spectrum.rank < spectrum.values.len() {
             let left: f64 = spectrum.values.split_off(spectrum.rank).iter().sum();
             spectrum.vectors = spectrum.vectors.subcols(0, spectrum.rank).to_owned();
@@ -57,7 +62,7 @@ impl Exact {
         &self,
         kernel: Kernel,
         points: Mat<f64>,
-        mean: Vec<f64>,
+        (mean, filling): (Vec<f64>, Option<LinearGaussian>),
         weights: &[f64],
         back: WayBack,
         coordinates: &Mat<f64>,
@@ -81,6 +86,7 @@ impl Exact {
             variances: values.iter().map(|v| v / weight).collect(),
             noise: self.noise,
             preimage: preimage(back, kernel, coordinates)?,
+            filling,
         })
     }
 

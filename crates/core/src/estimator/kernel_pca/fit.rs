@@ -6,10 +6,11 @@ use std::time::Instant;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::super::{Details, Fit, KMeans, Report};
+use super::super::{Details, Fit, KMeans, MissingCells, Report};
 use super::by_landmarks::ByLandmarks;
 use super::exact::Exact;
 use super::matrix::fit_matrix;
+use super::missing::{RowsWithCells, drawn, filling, table_of};
 use super::plan::{KernelPlan, Size, choose};
 use super::report::{KernelReport, LandmarkMethod};
 use super::{KernelPca, Landmarks};
@@ -18,13 +19,13 @@ use crate::algorithm::landmarks::{independent, pivoted};
 use crate::algorithm::{Components, Stop};
 use crate::blocks::Frame;
 use crate::control::Control;
-use crate::data::{RowSource, Table, map_chunks};
+use crate::data::{RowSource, Table};
 use crate::error::{Error, Result};
 use crate::evidence::{Coreset, CoresetDesign, KernelFeatures, Survey, gather};
-use crate::kernel::{FeatureMap, Kernel, KernelForm, Points};
+use crate::kernel::{Compared, FeatureMap, Filling, Kernel, KernelForm, Points};
 use crate::linalg::Mat;
 use crate::memory;
-use crate::model::KernelComponents;
+use crate::model::{KernelComponents, LinearGaussian, check_expected};
 
 /// Rows from which landmarks are drawn: so many, and so many for each landmark.
 const SAMPLE_ROWS: usize = 1 << 13;
@@ -42,19 +43,19 @@ pub(super) fn fit(
     if family.form == KernelForm::Precomputed {
         return fit_matrix(family, source, control, started);
     }
-    let look = Look::at(source, control)?;
+    let look = Look::at(source, family, control)?;
     let size = Size {
         rows: look.rows,
         features: source.n_features(),
         components: family.components,
         landmarks: family.landmarks.asked(),
-        memory: family.run.bytes().min(memory::available().unwrap_or(usize::MAX)),
+        memory: family.run.memory,
     };
     check_number(family.components, look.rows, source.n_features())?;
     let plan = choose(family.solver, &size)?;
     match plan.landmarks {
         None => look.exact(family, plan, control, started),
-        Some(wanted) => look.by_landmarks(family, plan, wanted, size.memory, control, started),
+        Some(wanted) => look.by_landmarks(family, plan, wanted, size.usual(), control, started),
     }
 }
 
@@ -69,21 +70,32 @@ pub(super) fn check_number(components: Components, rows: usize, features: usize)
 }
 
 /// What the first look at the rows has found.
-struct Look<'a> {
+pub(super) struct Look<'a> {
     source: &'a dyn RowSource,
-    rows: usize,
-    weight: f64,
+    pub(super) rows: usize,
+    pub(super) weight: f64,
     mean: Vec<f64>,
     design: CoresetDesign, // of all rows, as they are up to a power of two
+    pub(super) filling: Option<Arc<LinearGaussian>>,
+    pub(super) holes: Option<MissingCells>,
 }
 
 impl<'a> Look<'a> {
-    /// One pass.
-    fn at(source: &'a dyn RowSource, control: &Control<'_>) -> Result<Self> {
+    /// One pass; those of a model of the cells where some are missing.
+    pub(super) fn at(source: &'a dyn RowSource, family: &KernelPca, control: &Control<'_>) -> Result<Self> {
         let p = source.n_features();
-        let (census, margins) = gather(source, || Survey::empty(p), control)?.finish()?;
-        if census.missing() > 0 {
-            map_chunks(source, |chunk| chunk.explain_not_finite("a kernel").map_or(Ok(()), Err))?;
+        let survey = |rows: &dyn RowSource| gather(rows, || Survey::empty(p), control)?.finish();
+        let (mut census, mut margins) = survey(source)?;
+        let holes = Some(MissingCells::new(&census, None)).filter(|holes| holes.missing > 0);
+        let filling = match holes {
+            None => None,
+            Some(_) => {
+                check_expected(family.form)?;
+                Some(Arc::new(filling(source, &census, family.run, control)?))
+            }
+        };
+        if census.empty_rows() > 0 {
+            (census, margins) = survey(&RowsWithCells(source))?;
         }
         let (mean, variances) = (margins.mean().to_vec(), margins.variance());
         let size = mean.iter().zip(&variances).fold(0.0, |a: f64, (m, v)| a.max(m.abs()).max(v.sqrt()));
@@ -98,7 +110,8 @@ impl<'a> Look<'a> {
             squares,
             seed: 0,
         };
-        Ok(Self { source, rows: census.rows(), weight: census.weight(), mean, design })
+        let (rows, weight) = (census.rows(), census.weight());
+        Ok(Self { source, rows, weight, mean, design, filling, holes })
     }
 
     /// About so many rows, as cells divided by the unit of the frame; all where there are no more.
@@ -111,7 +124,7 @@ impl<'a> Look<'a> {
         gather(self.source, || Coreset::empty(Arc::clone(&design)), control)?.table()
     }
 
-    fn unit(&self) -> f64 {
+    pub(super) fn unit(&self) -> f64 {
         self.design.frame.parts().2
     }
 
@@ -130,22 +143,25 @@ impl<'a> Look<'a> {
         started: Instant,
     ) -> Result<Fit<KernelComponents>> {
         let sample = self.sample(usize::MAX, family.run.seed, control)?;
-        let kernel = family.gamma.kernel(family.form, &sample, self.unit())?;
         let weights = sample.weights().map_or_else(|| vec![1.0; sample.shape().0], <[f64]>::to_vec);
         let points = self.cells(&sample);
+        let kernel = self.kernel(family, &sample, &points)?;
         drop(sample);
         let n = points.nrows();
         memory::check("the kernel matrix of the rows", &[n, n])?;
         let p = self.mean.len();
-        let compared = Points::around(kernel, points.as_ref(), &self.mean, &vec![1.0; p])?;
-        let centred = CentredKernel::new(compared.gram_tiles(), &weights)?;
+        let compared =
+            Compared::around(kernel, points.as_ref(), &self.mean, &vec![1.0; p], self.dyn_filling())?;
+        let centred = CentredKernel::new(compared.gram_tiles()?, &weights)?;
+        let within = compared.within().iter().zip(&weights).map(|(v, w)| v * w).sum();
         drop(compared);
-        let found = Exact::of(centred, &weights, family, plan.plan.solver, control)?;
+        let found = Exact::of(centred, (&weights, within), family, plan.plan.solver, control)?;
         let coordinates = found.coordinates(&weights);
-        let model =
-            found.model(kernel, points, self.mean.clone(), &weights, family.preimage, &coordinates)?;
-        let details = found.report(kernel, n);
-        Ok(finished(model, details, plan, (self.rows, self.weight), found.spectrum.trace, (2, started)))
+        let model = found.model(kernel, points, self.centre(), &weights, family.preimage, &coordinates)?;
+        let details = KernelReport { filling_components: self.filled_by(), ..found.report(kernel, n) };
+        let trace = found.spectrum.trace;
+        let holes = self.holes.clone();
+        Ok(finished(model, details, plan, (self.rows, self.weight), trace, holes, (2, started)))
     }
 
     /// By landmarks.
@@ -161,16 +177,56 @@ impl<'a> Look<'a> {
         let room = limit / 4 / 8 / (wanted + 2 * self.mean.len());
         let rows = SAMPLE_ROWS.max(ROWS_PER_LANDMARK * wanted).min(room).max(wanted);
         let sample = self.sample(rows, family.run.seed, control)?;
-        let kernel = family.gamma.kernel(family.form, &sample, self.unit())?;
+        let kernel = self.kernel(family, &sample, &self.cells(&sample))?;
         let (landmarks, method) = self.landmarks(family, kernel, wanted, &sample, control)?;
-        let map = Arc::new(FeatureMap::new(kernel, landmarks, &self.mean)?);
-        let evidence = gather(self.source, || KernelFeatures::empty(Arc::clone(&map)), control)?;
+        let map = FeatureMap::new(kernel, landmarks, &self.mean)?;
+        let map = Arc::new(match self.dyn_filling() {
+            Some(filling) => map.with_filling(filling),
+            None => map,
+        });
+        let seen = RowsWithCells(self.source);
+        let rows: &dyn RowSource = if self.filling.is_some() { &seen } else { self.source };
+        let evidence = gather(rows, || KernelFeatures::empty(Arc::clone(&map)), control)?;
         let found = ByLandmarks::of(&map, &evidence, family)?;
-        let model = found.model(kernel, &map, self.mean.clone(), family.preimage)?;
-        let asked = Some(wanted);
-        let details = KernelReport { landmarks: Some(method), asked, ..found.report(kernel, &map) };
-        let trace = found.trace;
-        Ok(finished(model, details, plan, (self.rows, self.weight), trace, (3, started)))
+        let model = found.model(kernel, &map, self.centre(), family.preimage)?;
+        let (asked, filling_components) = (Some(wanted), self.filled_by());
+        let landmarks = Some(method);
+        let details = KernelReport { landmarks, asked, filling_components, ..found.report(kernel, &map) };
+        let (trace, holes) = (found.trace, self.holes.clone());
+        Ok(finished(model, details, plan, (self.rows, self.weight), trace, holes, (3, started)))
+    }
+
+    /// The kernel, whose width a sample tells: in the frame, and in the units of the data (n × p).
+    fn kernel(&self, family: &KernelPca, sample: &Table<'_>, points: &Mat<f64>) -> Result<Kernel> {
+        match &self.filling {
+            None => family.gamma.kernel(family.form, sample, self.unit()),
+            Some(model) => {
+                let drawn = drawn(model, points, self.unit(), family.run.seed)?;
+                family.gamma.kernel(family.form, &table_of(&drawn)?, self.unit())
+            }
+        }
+    }
+
+    /// Rows (n × p) with missing cells filled by their means.
+    fn filled(&self, points: Mat<f64>) -> Result<Mat<f64>> {
+        match &self.filling {
+            None => Ok(points),
+            Some(model) => model.impute(&points),
+        }
+    }
+
+    fn dyn_filling(&self) -> Option<Arc<dyn Filling>> {
+        self.filling.clone().map(|model| model as Arc<dyn Filling>)
+    }
+
+    /// What the model holds of all rows: their mean and what is known of missing cells.
+    fn centre(&self) -> (Vec<f64>, Option<LinearGaussian>) {
+        (self.mean.clone(), self.filling.as_deref().cloned())
+    }
+
+    /// Components of the model of missing cells.
+    fn filled_by(&self) -> Option<usize> {
+        self.filling.as_ref().map(|model| model.n_latent())
     }
 
     /// The landmarks (m × p), without copies.
@@ -197,7 +253,7 @@ impl<'a> Look<'a> {
                 (distinct(fitted.model.centres().clone())?, LandmarkMethod::KMeans)
             }
             Landmarks::Auto | Landmarks::Pivoted(_) => {
-                let points = self.cells(sample);
+                let points = self.filled(self.cells(sample))?;
                 let weights = sample.weights().map_or_else(|| vec![1.0; points.nrows()], <[f64]>::to_vec);
                 let mut rng = ChaCha8Rng::seed_from_u64(family.run.seed);
                 rng.set_stream(STREAM);
@@ -222,6 +278,7 @@ pub(super) fn finished(
     plan: KernelPlan,
     (rows, weight): (usize, f64),
     trace: f64,
+    holes: Option<MissingCells>,
     (passes, started): (usize, Instant),
 ) -> Fit<KernelComponents> {
     let (features, components) = (model.parts().mean.len(), model.parts().offset.len());
@@ -233,7 +290,7 @@ pub(super) fn finished(
         components,
         log_likelihood: None,
         total_variance: (trace / weight).max(0.0),
-        holes: None,
+        holes,
         details: Some(Details::Kernel(details)),
         redundant: None,
         rotation: None,

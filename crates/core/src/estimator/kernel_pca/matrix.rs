@@ -56,18 +56,24 @@ pub(super) fn fit_matrix(
     without_weightless(&mut values, &weights);
     let rows = weights.iter().filter(|w| **w > 0.0).count();
     check_number(family.components, rows, n)?;
-    let size =
-        Size { rows: n, features: 0, components: family.components, landmarks: None, memory: usize::MAX };
+    let size = Size {
+        rows: n,
+        features: 0,
+        components: family.components,
+        landmarks: None,
+        memory: Some(usize::MAX),
+    };
     let plan = choose(family.solver, &size)?;
     let kernel = Kernel::new(family.form, 1.0)?;
     let centred = CentredKernel::new(SymmetricTiles::of_lower(values.as_ref()), &weights)?;
     let means = centred.means.clone();
-    let found = Exact::of(centred, &weights, family, plan.plan.solver, control)?;
+    let found = Exact::of(centred, (&weights, 0.0), family, plan.plan.solver, control)?;
     let coordinates = found.coordinates(&weights);
-    let model = found.model(kernel, Mat::zeros(n, 0), means, &weights, family.preimage, &coordinates)?;
+    let model =
+        found.model(kernel, Mat::zeros(n, 0), (means, None), &weights, family.preimage, &coordinates)?;
     let details = found.report(kernel, n);
     let weight = weights.iter().sum();
-    Ok(finished(model, details, plan, (rows, weight), found.spectrum.trace, (1, started)))
+    Ok(finished(model, details, plan, (rows, weight), found.spectrum.trace, None, (1, started)))
 }
 
 /// A row of weight 0 is no row, whatever it holds.

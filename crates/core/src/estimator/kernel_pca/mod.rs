@@ -4,14 +4,16 @@ mod by_landmarks;
 mod exact;
 mod fit;
 mod matrix;
+mod missing;
 mod plan;
 mod report;
+mod sample;
 
 use std::sync::Arc;
 
 use super::family::no_warm_start;
 use super::run::run_options;
-use super::{Family, Fit, Run, Solver, explained, with_threads};
+use super::{Chooser, Family, Fit, Run, Solver, explained, with_threads};
 use crate::algorithm::Components;
 use crate::control::Control;
 use crate::data::{RowSource, Rows};
@@ -22,6 +24,7 @@ use crate::linalg::Mat;
 use crate::model::{AnyModel, KernelComponents, Kind, Preimage, kind};
 
 pub use report::{KernelReport, LandmarkMethod};
+pub(crate) use sample::RowsToChoose;
 
 /// Kernel PCA: principal components in the feature space of a kernel \[SSM98\].
 ///
@@ -30,6 +33,11 @@ pub use report::{KernelReport, LandmarkMethod};
 /// $\varphi(x) = L^{-1}k(Z, x)$ turns kernel PCA into PCA of φ (Nyström), in a pass over rows that may lie
 /// in a file. Landmarks are drawn by randomly pivoted Cholesky \[CETW24\], and the trace that they leave out is
 /// known exactly.
+///
+/// Rows may miss cells with the rbf and the linear kernel: a Bayesian PCA of the rows ([`BayesianPca`](crate::BayesianPca))
+/// knows the distribution of the cells, and the image of a row is E φ(x) over it. The variance of φ(x) around its
+/// expectation, which no other row shares, counts in the trace and in the noise, not in the components. Landmarks are
+/// then rows whose missing cells are filled by their means. A row without a cell is no row of the fit.
 ///
 /// ```
 /// use covary::data::Rows;
@@ -153,7 +161,8 @@ impl KernelPca {
     /// Fits rows; of a precomputed kernel, the n × n matrix.
     ///
     /// # Errors
-    /// When the options make no sense, there are fewer than two rows, or a cell is missing or infinite.
+    /// When the options make no sense, there are fewer than two rows, a cell is infinite, or one is missing and the
+    /// kernel is neither rbf nor linear.
     pub fn fit<'a>(&self, rows: impl Into<Rows<'a>>) -> Result<Fit<KernelComponents>> {
         self.fit_with(rows, &Control::new())
     }
@@ -232,6 +241,14 @@ impl Family for KernelPca {
 
     fn components(&self) -> Components {
         self.components
+    }
+
+    fn chooser(&self) -> Chooser {
+        Chooser::KernelParallelAnalysis
+    }
+
+    fn as_kernel_pca(&self) -> Option<&KernelPca> {
+        Some(self)
     }
 
     fn with_components(&self, components: Components) -> Arc<dyn Family> {

@@ -11,6 +11,9 @@ const LEADING: f64 = 1.0;
 const WHOLE: f64 = 5.0;
 /// Accumulators of m × m that exist at once during a pass.
 const SQUARES: f64 = 16.0;
+/// Bytes beyond which the automatic choice takes landmarks where nobody has set a limit: the kernel matrix of 23 000
+/// rows. It does not depend on what happens to be free, so that the same call has the same answer.
+const USUAL: usize = 4 << 30;
 
 /// The size of a fit.
 #[derive(Debug, Clone, Copy)]
@@ -20,8 +23,8 @@ pub(super) struct Size {
     pub(super) components: Components,
     /// Landmarks that are asked for.
     pub(super) landmarks: Option<usize>,
-    /// Bytes that the fit may hold.
-    pub(super) memory: usize,
+    /// Bytes that the fit may hold; `None` where nobody has set a limit.
+    pub(super) memory: Option<usize>,
 }
 
 /// What is to be done.
@@ -49,12 +52,12 @@ pub(super) fn choose(solver: Solver, size: &Size) -> Result<KernelPlan> {
             return Err(Error::Solver { solver: solver.name(), reason });
         }
         let plan = by_landmarks(m, format!("{m} landmarks were asked for"));
-        return within(plan, size.memory, "ask for fewer landmarks, or raise the memory limit");
+        return within(plan, size.limit(), "ask for fewer landmarks, or raise the memory limit");
     }
     match solver {
         Solver::Dual | Solver::Krylov => {
             let plan = exact(solver, "asked for".into());
-            return within(plan, size.memory, "raise the limit, or use landmarks");
+            return within(plan, size.limit(), "raise the limit, or use landmarks");
         }
         Solver::Auto => (),
         _ => {
@@ -63,7 +66,7 @@ pub(super) fn choose(solver: Solver, size: &Size) -> Result<KernelPlan> {
         }
     }
     let best = if size.is_leading() { Solver::Krylov } else { Solver::Dual };
-    if size.exact(best) <= size.memory {
+    if size.exact(best) <= size.usual() {
         let what = match best {
             Solver::Krylov => "its leading eigenvectors are wanted",
             _ => "all of it is decomposed",
@@ -94,6 +97,16 @@ fn within(plan: KernelPlan, memory: usize, help: &str) -> Result<KernelPlan> {
 }
 
 impl Size {
+    /// What a plan that was asked for may hold.
+    fn limit(&self) -> usize {
+        self.memory.unwrap_or(usize::MAX)
+    }
+
+    /// What the automatic choice may hold.
+    pub(super) fn usual(&self) -> usize {
+        self.memory.unwrap_or(USUAL)
+    }
+
     /// Whether the leading eigenvectors are enough, and few.
     fn is_leading(&self) -> bool {
         match self.components {
@@ -120,7 +133,7 @@ impl Size {
 
     /// Landmarks that fit in memory, up to those that are usual.
     fn affordable(&self) -> usize {
-        (0..=LANDMARKS).rev().find(|m| self.of_landmarks(*m) <= self.memory / 2).unwrap_or(0)
+        (0..=LANDMARKS).rev().find(|m| self.of_landmarks(*m) <= self.usual() / 2).unwrap_or(0)
     }
 }
 
@@ -147,11 +160,27 @@ mod tests {
             (1_000_000, Count(10), None, GB / 8, Solver::Landmarks, Some(723)),
         ];
         for (rows, components, landmarks, memory, solver, expected) in cases {
+            let memory = Some(memory);
             let size = Size { rows, features: 1, components, landmarks, memory };
             let found = choose(Solver::Auto, &size).unwrap();
             assert_eq!((found.plan.solver, found.landmarks), (solver, expected), "{size:?}");
-            assert!(found.plan.memory <= memory, "{size:?}");
+            assert!(Some(found.plan.memory) <= memory, "{size:?}");
         }
+    }
+
+    #[test]
+    fn without_a_limit_the_number_of_rows_decides() {
+        let size = |rows| Size {
+            rows,
+            features: 1,
+            components: Components::Count(2),
+            landmarks: None,
+            memory: None,
+        };
+        assert_eq!(choose(Solver::Auto, &size(22_000)).unwrap().landmarks, None);
+        assert_eq!(choose(Solver::Auto, &size(24_000)).unwrap().landmarks, Some(1000));
+        // What is asked for is tried.
+        assert_eq!(choose(Solver::Krylov, &size(100_000)).unwrap().landmarks, None);
     }
 
     #[test]
@@ -161,7 +190,7 @@ mod tests {
             features: 5,
             components: Components::Count(2),
             landmarks: None,
-            memory: GB,
+            memory: Some(GB),
         };
         for solver in [Solver::Dual, Solver::Krylov] {
             assert!(choose(solver, &size).unwrap_err().to_string().contains("use landmarks"));
@@ -173,8 +202,13 @@ mod tests {
 
     #[test]
     fn memory_of_the_leading_part_is_little_more_than_the_matrix() {
-        let size =
-            Size { rows: 5000, features: 20, components: Components::Count(10), landmarks: None, memory: GB };
+        let size = Size {
+            rows: 5000,
+            features: 20,
+            components: Components::Count(10),
+            landmarks: None,
+            memory: Some(GB),
+        };
         let planned = choose(Solver::Auto, &size).unwrap().plan.memory as f64;
         assert!(planned <= 1.3 * 8.0 * 25e6, "{planned}");
     }

@@ -39,6 +39,9 @@ pub struct KernelReport {
     pub asked: Option<usize>,
     /// Share of the trace of the centred kernel that the landmarks leave out; 0 when exact.
     pub left_out: f64,
+    /// Components of the model of missing cells; `None` for complete rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filling_components: Option<usize>,
     /// Components of positive variance among those of the model.
     pub rank: usize,
     /// (trace of the centred kernel − kept)/(n − 1 − q).
@@ -65,6 +68,7 @@ impl KernelReport {
             landmarks: None,
             asked: None,
             left_out: 0.0,
+            filling_components: None,
             rank: 0,
             noise_variance: 0.0,
             negative: None,

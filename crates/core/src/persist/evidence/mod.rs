@@ -2,6 +2,7 @@
 
 mod clusters;
 mod contrast;
+mod kernel_features;
 mod latent;
 mod mixture;
 mod moments;
