@@ -65,7 +65,9 @@ pub(super) fn fit_matrix(
     };
     let plan = choose(family.solver, &size)?;
     let kernel = Kernel::new(family.form, 1.0)?;
-    let centred = CentredKernel::new(SymmetricTiles::of_lower(values.as_ref()), &weights)?;
+    let tiles = SymmetricTiles::of_lower(values.as_ref());
+    drop(values);
+    let centred = CentredKernel::new(tiles, &weights)?;
     let means = centred.means.clone();
     let found = Exact::of(centred, (&weights, 0.0), family, plan.plan.solver, control)?;
     let coordinates = found.coordinates(&weights);

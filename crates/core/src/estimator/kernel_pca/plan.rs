@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 
 /// Landmarks where nobody says how many.
 const LANDMARKS: usize = 1000;
-/// n × n arrays that exist at once: K alone, or with those of a whole decomposition.
+/// n × n arrays that exist at once: K, or half of it where no cell is missing; with those of a whole decomposition.
 const LEADING: f64 = 1.0;
 const WHOLE: f64 = 5.0;
 /// Accumulators of m × m that exist at once during a pass.
