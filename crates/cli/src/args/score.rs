@@ -25,9 +25,9 @@ pub(crate) enum Asked {
 
 impl Score {
     pub(crate) fn resolve(flags: flags::Score) -> Result<Self> {
-        let asked = match (flags.contributions, flags.words) {
-            (true, _) => Asked::Cells,
-            (false, true) => Asked::Words,
+        let asked = match (flags.words, flags.contributions) {
+            (true, _) => Asked::Words,
+            (false, true) => Asked::Cells,
             (false, false) => Asked::Rows { limits: flags.limits },
         };
         Ok(Self { question: Question::resolve(flags.question, flags.triples)?, worst: flags.worst, asked })

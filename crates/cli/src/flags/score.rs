@@ -36,7 +36,7 @@ pub(crate) struct Score {
     #[arg(long)]
     pub(crate) contributions: bool,
     /// The rows of --worst as sentences on standard output: which of their cells stand out
-    #[arg(long, requires = "worst", conflicts_with_all = ["output", "contributions"])]
+    #[arg(long, requires = "worst", conflicts_with = "output")]
     pub(crate) words: bool,
     /// Add the limits that t2 and spe of a new row stay below with this probability, by the cells that it has
     #[arg(long, value_name = "LEVEL", value_parser = args::level, conflicts_with_all = ["contributions", "words"])]

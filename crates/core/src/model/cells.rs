@@ -86,14 +86,16 @@ impl CellFactor {
     ) -> Result<CellResiduals> {
         let factor = self.factor.as_ref().unwrap_or(factor);
         let (z, left) = refined(a, factor, e);
-        let fitted = product(a, z.as_ref()); // (p × rows)
-        let (p, rows) = (a.nrows(), e.nrows());
-        let weight = |j: usize| 1.0 / (1.0 - self.leverages[j]);
-        let expect = |j: usize, i: usize| (fitted[(j, i)] - self.leverages[j] * e[(i, j)]) * weight(j);
-        let mut found = CellResiduals {
-            expected: Mat::from_fn(p, rows, expect),
-            residual: Mat::from_fn(p, rows, |j, i| left[(j, i)] * weight(j)),
-        };
+        let mut found = CellResiduals { expected: product(a, z.as_ref()), residual: left };
+        for i in 0..e.nrows() {
+            let (expected, residual) =
+                (found.expected.col_as_slice_mut(i), found.residual.col_as_slice_mut(i));
+            let cells = expected.iter_mut().zip(residual).zip(e.row(i).iter().zip(&self.leverages));
+            cells.for_each(|((expected, residual), (e, h))| {
+                *expected = (*expected - h * e) / (1.0 - h);
+                *residual /= 1.0 - h;
+            });
+        }
         if let Some(alone) = &self.alone {
             alone.write(e, &self.deviations, &mut found);
         }
@@ -109,9 +111,8 @@ impl CellFactor {
         e: MatRef<'_, f64>,
         to: &mut CellResiduals,
     ) -> Result<()> {
-        for (i, j) in (0..e.nrows()).flat_map(|i| (0..a.nrows()).map(move |j| (i, j))) {
-            let own = self.leverages[j] * e[(i, j)].abs();
-            if own > WILD * to.expected[(j, i)].abs() && own > FAR * self.deviations[j] {
+        for i in 0..e.nrows() {
+            for j in self.wild(e.row(i).iter(), to.expected.col_as_slice(i)) {
                 let (z, _) = without(a, noise, e.subrows(i, 1), j)?;
                 let expected: f64 = a.row(j).iter().zip(z.col(0).iter()).map(|(a, z)| a * z).sum();
                 to.expected[(j, i)] = expected;
@@ -119,6 +120,17 @@ impl CellFactor {
             }
         }
         Ok(())
+    }
+
+    /// Which cells of a row those are.
+    fn wild<'a>(&self, e: impl Iterator<Item = &'a f64>, expected: &[f64]) -> Vec<usize> {
+        let known = self.leverages.iter().zip(&self.deviations);
+        let cells = e.zip(expected).zip(known).enumerate();
+        let far = cells.filter(|(_, ((e, expected), (h, deviation)))| {
+            let own = **h * e.abs();
+            own > WILD * expected.abs() && own > FAR * **deviation
+        });
+        far.map(|(j, _)| j).collect()
     }
 }
 

@@ -1,7 +1,7 @@
 //! What each cell of a row adds to T² and SPE, and how it compares with what the rest of the row expects.
 
 use super::LinearGaussian;
-use super::cells::distance_without;
+use super::cells::{CellResiduals, distance_without};
 use super::groups::{Group, OnePattern};
 use super::inference::{Inference, Purpose};
 use super::questions::{room_for, stack};
@@ -104,8 +104,8 @@ fn contributions_of(inference: &Inference<'_>, chunk: &Chunk<'_>, student: Stude
         let Group::OnePattern(rows) = group else { return Ok(()) };
         for (k, table) in tables(&rows, student)?.iter().enumerate() {
             for j in 0..table.nrows() {
-                let column = k * p + rows.features.map_or(j, |features| features[j]);
-                rows.rows.iter().enumerate().for_each(|(i, row)| out[(*row, column)] = table[(j, i)]);
+                let column = out.col_as_slice_mut(k * p + rows.features.map_or(j, |features| features[j]));
+                rows.rows.iter().zip(table.row(j).iter()).for_each(|(row, x)| column[*row] = *x);
             }
         }
         Ok(())
@@ -115,27 +115,25 @@ fn contributions_of(inference: &Inference<'_>, chunk: &Chunk<'_>, student: Stude
 
 /// The tables of rows that observe the same cells (p × rows each), in the order of [`Contributions`].
 fn tables(rows: &OnePattern<'_>, student: Student) -> Result<[Mat<f64>; TABLES]> {
-    let (model, e, p, n) = (rows.model, rows.e, rows.model.n_features(), rows.rows.len());
-    let least_squares = model.least_squares()?;
+    let (model, e) = (rows.model, rows.e);
+    let (least_squares, noise) = (model.least_squares()?, model.factor().noise());
     let z = model.latent(least_squares, e);
-    let left = model.residual(e, z.as_ref()); // (p × rows)
-    let along =
-        product(model.loadings(), score_weights(least_squares, model.factor().noise(), z.as_ref()).as_ref());
-    let (cells, root) = (model.cells()?, model.root());
-    let found = cells.residuals(model.loadings(), model.factor(), e)?;
-    let deviation = |j: usize| cells.deviations()[j];
-    let cell = Mat::from_fn(p, n, |j, i| match deviation(j) > 0.0 {
-        true => (found.residual[(j, i)] / deviation(j)).powi(2),
-        false => f64::NAN,
-    });
-    let stretch = stretches(rows, student, &cell)?;
-    Ok([
-        Mat::from_fn(p, n, |j, i| e[(i, j)] * along[(j, i)]),
-        Mat::from_fn(p, n, |j, i| (left[(j, i)] * root[j]).powi(2)),
-        Mat::from_fn(p, n, |j, i| cell[(j, i)]),
-        Mat::from_fn(p, n, |j, i| model.mean()[j] + found.expected[(j, i)] * root[j]),
-        Mat::from_fn(p, n, |j, i| deviation(j) * root[j] * stretch(j, i)),
-    ])
+    let mut spe = model.residual(e, z.as_ref()); // (p × rows)
+    let mut t2 = product(model.loadings(), score_weights(least_squares, noise, z.as_ref()).as_ref());
+    let cells = model.cells()?;
+    let CellResiduals { mut expected, residual: mut cell } =
+        cells.residuals(model.loadings(), model.factor(), e)?;
+    let (mean, root, deviations) = (model.mean(), model.root(), cells.deviations());
+    let square = |r: f64, deviation: f64| if deviation > 0.0 { (r / deviation).powi(2) } else { f64::NAN };
+    for i in 0..rows.rows.len() {
+        t2.col_as_slice_mut(i).iter_mut().zip(e.row(i).iter()).for_each(|(t, e)| *t *= e);
+        spe.col_as_slice_mut(i).iter_mut().zip(root).for_each(|(r, root)| *r = (*r * root).powi(2));
+        cell.col_as_slice_mut(i).iter_mut().zip(deviations).for_each(|(r, d)| *r = square(*r, *d));
+        let units = expected.col_as_slice_mut(i).iter_mut().zip(mean.iter().zip(root));
+        units.for_each(|(x, (mean, root))| *x = mean + *x * root);
+    }
+    let deviation = spreads(rows, student, &cell)?;
+    Ok([t2, spe, cell, expected, deviation])
 }
 
 /// (G + sI)⁺ z in the directions that the cells see (q × rows), for least-squares coordinates z: T² is eᵀA times it.
@@ -151,27 +149,31 @@ fn score_weights(least_squares: &LatentFactor, noise: f64, z: MatRef<'_, f64>) -
     product(v, t.as_ref())
 }
 
-/// √((ν + δ)/(ν + k − 2)) of the k other cells of each row and their squared distance δ: by how much the t
-/// distribution spreads more than the normal.
-fn stretches(
-    rows: &OnePattern<'_>,
-    student: Student,
-    cell: &Mat<f64>,
-) -> Result<impl Fn(usize, usize) -> f64 + use<>> {
-    let (p, n) = (cell.nrows(), cell.ncols());
-    let mut out = Mat::full(p, n, 1.0);
-    if student != Student::NORMAL {
-        rows.model.log_det()?;
-        let (a, noise) = (rows.model.loadings(), rows.model.factor().noise());
-        for (i, distance) in rows.model.mahalanobis(rows.e).into_iter().enumerate() {
-            for j in 0..p {
-                let mut others = distance - cell[(j, i)];
-                if others < CANCELLED * distance {
-                    others = distance_without(a, noise, rows.e.subrows(i, 1), j)?;
-                }
-                out[(j, i)] = student.spread(p - 1, others).sqrt();
+/// Deviation of each cell given the others, in the units of the data (p × rows).
+///
+/// With the t distribution it is √((ν + δ)/(ν + k − 2)) times that of the normal, for the k other cells of a row and
+/// their squared distance δ.
+fn spreads(rows: &OnePattern<'_>, student: Student, cell: &Mat<f64>) -> Result<Mat<f64>> {
+    let (model, p) = (rows.model, cell.nrows());
+    let units = model.cells()?.deviations().iter().zip(model.root());
+    let normal: Vec<f64> = units.map(|(deviation, root)| deviation * root).collect();
+    let mut out = Mat::zeros(p, cell.ncols());
+    for i in 0..cell.ncols() {
+        out.col_as_slice_mut(i).copy_from_slice(&normal);
+    }
+    if student == Student::NORMAL {
+        return Ok(out);
+    }
+    model.log_det()?;
+    let (a, noise) = (model.loadings(), model.factor().noise());
+    for (i, distance) in model.mahalanobis(rows.e).into_iter().enumerate() {
+        for j in 0..p {
+            let mut others = distance - cell[(j, i)];
+            if others < CANCELLED * distance {
+                others = distance_without(a, noise, rows.e.subrows(i, 1), j)?;
             }
+            out[(j, i)] *= student.spread(p - 1, others).sqrt();
         }
     }
-    Ok(move |j: usize, i: usize| out[(j, i)])
+    Ok(out)
 }
