@@ -1,6 +1,7 @@
 // The latent explorer: a place in the latent plane, and at once the row that is expected there.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { colouring } from '../colouring';
+import { command } from '../commands';
 import type { Data } from '../data';
 import { fixed, label, measured, number } from '../format';
 import { LatentDensity } from '../maths/latent';
@@ -84,7 +85,7 @@ export function Explorer({ data }: { data: Data }) {
       title="A place, and the row that is expected there"
       file="latent-explorer"
       wide
-      command={null}
+      command={command(data.about, 'reconstruct', data.about.linear?.posterior ? '--posterior' : '')}
       controls={
         <>
           <Choice label="How the row is shown" value={show} options={modes} onChange={setShow} />
@@ -102,7 +103,7 @@ export function Explorer({ data }: { data: Data }) {
         <>
           Move the place in the plane by dragging, or with the arrow keys after a click: the row that the model expects there follows.{' '}
           {decoder.deviation ? 'Whiskers and bands are two standard deviations of a cell around it.' : 'Places are those of a grid that was decoded when the page was written; the other coordinates are 0.'}{' '}
-          In Python the same row is <code>model.inverse_transform(place)</code>.
+          In Python the same row is <code>model.inverse_transform(place)</code>; the command below rebuilds each row from its own place.
         </>
       }
       table={() => <RowTable data={data} row={row} decoder={decoder} />}

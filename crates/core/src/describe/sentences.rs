@@ -284,7 +284,7 @@ mod tests {
     fn known() -> SavedModel {
         let w = Mat::from_fn(3, 2, |i, j| [[0.8, 0.0], [-0.6, 0.0], [0.0, 0.8]][i][j]);
         let model = LinearGaussian::new(vec![0.0; 3], w, Noise::Diagonal(vec![0.36, 0.64, 0.36])).unwrap();
-        SavedModel::given(crate::model::Factors::new(model), names(["a", "b", "c"])).unwrap()
+        SavedModel::given(Factors::new(model), names(["a", "b", "c"])).unwrap()
     }
 
     fn seen() -> Seen {
