@@ -311,13 +311,12 @@ function Player({ data, decoder }: { data: Data; decoder: Decoder }) {
 /** Ellipses of 50, 90 and 99 % of the places of new rows. */
 function Contours({ density, view, a, b }: { density: LatentDensity; view: View; a: number; b: number }) {
   if (a === b) return null;
-  const [da, db] = [density.deviations[a]!, density.deviations[b]!];
+  const path = (share: number) => `M${density.ellipse(a, b, share).map(([x, y]) => `${view.x(x).toFixed(1)},${view.y(y).toFixed(1)}`).join('L')}Z`;
   return (
     <g>
-      {[0.5, 0.9, 0.99].map((share) => {
-        const r = Math.sqrt(-2 * Math.log(1 - share));
-        return <ellipse key={share} class="contour" cx={view.x(0)} cy={view.y(0)} rx={Math.abs(view.x(r * da) - view.x(0))} ry={Math.abs(view.y(r * db) - view.y(0))} />;
-      })}
+      {[0.5, 0.9, 0.99].map((share) => (
+        <path key={share} class="contour" d={path(share)} />
+      ))}
     </g>
   );
 }
