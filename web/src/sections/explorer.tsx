@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { colouring } from '../colouring';
 import { command } from '../commands';
 import type { Data } from '../data';
-import { fixed, label, measured, number } from '../format';
+import { fixed, label, measured, number, percent } from '../format';
 import { LatentDensity } from '../maths/latent';
 import { extent } from '../maths/statistics';
 import { Check, Choice, Figure, Select } from '../plots/figure';
@@ -152,7 +152,7 @@ function Where({ data, decoder, at }: { data: Data; decoder: Decoder; at: number
   const text = shown.slice(0, 8).map(({ x, k }) => `${data.names[k]} ${fixed(x, 2)}`).join(' · ');
   const { density } = decoder;
   const tail = density ? density.tail(at) : NaN;
-  const far = tail > 0.5 ? 'near the middle' : tail > 0.001 ? `farther out than ${number(100 * (1 - tail))} % of rows` : 'where hardly any row lies';
+  const far = tail > 0.5 ? 'near the middle' : tail > 0.001 ? `farther out than ${percent(1 - tail, tail < 0.1 ? 1 : 0)} of rows` : 'where hardly any row lies';
   return (
     <p class="where" role="status">
       <b>{text}</b>
