@@ -3,7 +3,7 @@
 use super::number::{count, percent};
 use crate::algorithm::Stop;
 use crate::error::Result;
-use crate::model::{Factors, Loadings, Noise};
+use crate::model::{Encode, Factors, Loadings, Noise};
 use crate::persist::SavedModel;
 
 /// Components whose meaning is told.
@@ -125,7 +125,7 @@ fn how_many(saved: &SavedModel) -> String {
 /// What the first components mean: the features that go with them.
 fn meanings(saved: &SavedModel, loadings: &dyn Loadings) -> Vec<String> {
     let factors = loadings.factors();
-    let names = saved.model.as_encode().map(|encode| encode.coordinate_names()).unwrap_or_default();
+    let names = saved.model.as_encode().map(Encode::coordinate_names).unwrap_or_default();
     let shown = factors.n_factors().min(COMPONENTS);
     (0..shown)
         .filter_map(|k| Some(format!("{} {}.", names.get(k)?, meaning(&factors, k, &saved.features)?)))
