@@ -1,19 +1,34 @@
-// The commands that make the numbers of a picture, as somebody would type them.
+// The commands that make the numbers of a picture, as somebody would type them; in Python, where the page was made there.
 import type { About } from './about';
+
+const PYTHON: Record<string, string> = {
+  transform: 'model.transform(X)',
+  score: 'model.outliers(X)',
+  'score --contributions': 'model.contributions(X)',
+  reconstruct: 'model.reconstruct(X)',
+  'reconstruct --posterior': 'model.reconstruct(X, kind="posterior")',
+  impute: 'model.impute(X)',
+  assign: 'model.predict(X)',
+  'assign --probabilities': 'model.predict_proba(X)',
+};
 
 /** A word of a command line; quoted where a shell would take it apart. */
 export function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-/** covary NAME MODEL DATA flags; null where the page does not know what the files are called. */
+/** covary NAME MODEL DATA flags; what is typed in Python where the page does not know what the files are called. */
 export function command(about: About, name: string, flags = ''): string | null {
-  if (!about.model || !about.data) return null;
+  if (!about.model || !about.data) return PYTHON[`${name} ${flags}`] ?? PYTHON[name] ?? null;
   const words = ['covary', name, quoted(about.model), quoted(about.data)];
   return [...words, flags].filter((word) => word !== '').join(' ');
 }
 
 /** A command about the model alone. */
-export function inspect(about: About, flags = ''): string | null {
-  return about.model ? ['covary inspect', quoted(about.model), flags].filter((word) => word !== '').join(' ') : null;
+export function inspect(about: About, flags = ''): string {
+  if (!about.model) return 'model.summary()';
+  return ['covary inspect', quoted(about.model), flags].filter((word) => word !== '').join(' ');
 }
+
+/** How many components: a command about the data alone. */
+export const selectCommand = (about: About): string => (about.data ? `covary select ${quoted(about.data)}` : 'covary.select(X)');

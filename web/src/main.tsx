@@ -39,14 +39,18 @@ const SECTIONS: Section[] = [
   { id: 'fit', title: 'Fit', has: (data) => data.about.trace.length > 1 || (data.model !== null && data.n > 2), show: (data) => <Fit data={data} /> },
 ];
 
-/** Drawn when it comes near the screen, or to paper. */
-function Later({ children }: { children: () => ComponentChildren }) {
+/** Drawn when it comes near the screen; otherwise soon, one after the other, so that a search and a printer find it. */
+function Later({ after, children }: { after: number; children: () => ComponentChildren }) {
   const ref = useRef<HTMLDivElement>(null);
   const [near, setNear] = useState(false);
   useEffect(() => {
     const observer = new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && setNear(true), { rootMargin: '600px' });
     if (ref.current) observer.observe(ref.current);
-    return () => observer.disconnect();
+    const timer = setTimeout(() => setNear(true), 1500 + 300 * after);
+    return () => {
+      observer.disconnect();
+      clearTimeout(timer);
+    };
   }, []);
   return (
     <div ref={ref} class={near ? '' : 'later'}>
@@ -99,10 +103,10 @@ function Page({ data }: { data: Data }) {
             {about.kind_title} of {plural(about.rows.total, 'row')} and {plural(data.p, 'feature')}
           </p>
         </header>
-        {sections.map(({ id, title: text, show }) => (
+        {sections.map(({ id, title: text, show }, at) => (
           <section key={id} id={id} aria-labelledby={`${id}-title`}>
             <h2 id={`${id}-title`}>{text}</h2>
-            <Later>{() => show(data)}</Later>
+            <Later after={at}>{() => show(data)}</Later>
           </section>
         ))}
         <footer>

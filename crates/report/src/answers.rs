@@ -5,7 +5,7 @@ use covary::Pca;
 use covary::Result;
 use covary::data::{Block, Cells, Order, RowSource, Table};
 use covary::linalg::Mat;
-use covary::model::{Decode, Density, Encode, Model};
+use covary::model::{Assign, Decode, Density, Encode, Model};
 use covary::persist::SavedModel;
 use serde::Serialize;
 
@@ -51,8 +51,7 @@ pub(crate) fn add(saved: &SavedModel, cells: &[f64], linear: bool, arrays: &mut 
     let model = &*saved.model;
     let p = model.n_features();
     let n = cells.len().checked_div(p).unwrap_or(0);
-    let mut answers =
-        Answers { groups: model.as_assign().map(|groups| groups.n_groups()), ..Answers::default() };
+    let mut answers = Answers { groups: model.as_assign().map(Assign::n_groups), ..Answers::default() };
     if n == 0 {
         return Ok(answers);
     }

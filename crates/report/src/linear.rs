@@ -3,7 +3,7 @@
 
 use covary::Result;
 use covary::linalg::{Mat, MatRef};
-use covary::model::{Decode, Loadings};
+use covary::model::{Decode, Density, Loadings};
 use covary::persist::SavedModel;
 use serde::Serialize;
 use serde_json::Value;
@@ -52,7 +52,7 @@ pub(crate) fn add(saved: &SavedModel, facts: &Value, arrays: &mut Arrays) -> Res
     }
     Ok(Some(Linear {
         posterior: model.as_posterior().is_some(),
-        proper: model.as_density().map_or(Ok(false), |density| density.is_proper())?,
+        proper: model.as_density().map_or(Ok(false), Density::is_proper)?,
         degrees_of_freedom: facts["robust"]["degrees_of_freedom"].as_f64(),
         deviations: loadings.deviations().is_some(),
         turned: factors.turn().is_some(),

@@ -1,6 +1,7 @@
 //! From a model and its rows to a page.
 
 use covary::data::{Chunk, RowSource};
+use covary::model::Encode;
 use covary::persist::SavedModel;
 use covary::{Control, Error, Result};
 use rayon::prelude::*;
@@ -121,7 +122,7 @@ impl<'a> Report<'a> {
             kind_title: saved.model.kind().title,
             components: saved.model.kind().components,
             features: &saved.features,
-            coordinates: saved.model.as_encode().map(|encode| encode.coordinate_names()).unwrap_or_default(),
+            coordinates: saved.model.as_encode().map(Encode::coordinate_names).unwrap_or_default(),
             model: options.model.as_deref(),
             data: options.data.as_deref(),
             rows: RowsTold::new(collected, options),

@@ -1,5 +1,5 @@
 // How probable a place in the latent space is: the density of the coordinates of a new row.
-import { cholesky, solveCholesky } from './linalg';
+import { cholesky, solveCholesky, symmetricEigen } from './linalg';
 import { logDensityOf, type LinearModel } from './linear';
 
 export class LatentDensity {
@@ -8,14 +8,30 @@ export class LatentDensity {
   /** Standard deviation of each coordinate. */
   readonly deviations: number[];
 
+  /** Covariance of the coordinates (q × q). */
+  readonly covariance: Float64Array;
+
   constructor(private readonly model: LinearModel) {
     const q = model.q;
     const covariance = model.coordinateCovariance();
+    this.covariance = covariance;
     this.factor = cholesky(covariance, q);
     this.deviations = Array.from({ length: q }, (_, k) => Math.sqrt(covariance[k * q + k]!));
     let logDet = 0;
     if (this.factor) for (let k = 0; k < q; k++) logDet += 2 * Math.log(this.factor[k * q + k]!);
     this.logDet = logDet;
+  }
+
+  /** The ellipse around the middle that holds this share of the places in a plane of two coordinates, as so many points. */
+  ellipse(a: number, b: number, share: number, points = 60): [number, number][] {
+    const [c, q] = [this.covariance, this.model.q];
+    const { values, vectors } = symmetricEigen(Float64Array.of(c[a * q + a]!, c[a * q + b]!, c[a * q + b]!, c[b * q + b]!), 2);
+    const r = Math.sqrt(-2 * Math.log(1 - share));
+    const [u, v] = [r * Math.sqrt(Math.max(values[0]!, 0)), r * Math.sqrt(Math.max(values[1]!, 0))];
+    return Array.from({ length: points }, (_, t) => {
+      const [x, y] = [u * Math.cos((2 * Math.PI * t) / points), v * Math.sin((2 * Math.PI * t) / points)];
+      return [vectors[0]! * x + vectors[1]! * y, vectors[2]! * x + vectors[3]! * y];
+    });
   }
 
   /** Squared distance from the middle, in units of the covariance. */

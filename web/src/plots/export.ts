@@ -1,6 +1,6 @@
 // Pictures as files: what stands in a figure, canvases and SVG, as one SVG or PNG; tables and rows as CSV.
 
-const COPIED = ['fill', 'stroke', 'stroke-width', 'stroke-dasharray', 'opacity', 'fill-opacity', 'stroke-opacity', 'font-size', 'font-family', 'font-weight', 'text-anchor', 'dominant-baseline'];
+const COPIED = ['fill', 'stroke', 'stroke-width', 'stroke-dasharray', 'opacity', 'fill-opacity', 'stroke-opacity', 'font-size', 'font-family', 'font-weight', 'text-anchor', 'dominant-baseline', 'paint-order', 'stroke-linejoin'];
 
 function styled(source: SVGElement): SVGElement {
   const copy = source.cloneNode(true) as SVGElement;
@@ -35,9 +35,30 @@ export function svgText(element: HTMLElement): string {
       parts.push(new XMLSerializer().serializeToString(copy));
     }
   }
+  parts.push(...legendParts(element, box));
   const background = getComputedStyle(document.body).backgroundColor;
   const size = `width="${Math.ceil(box.width)}" height="${Math.ceil(box.height)}"`;
   return `<svg xmlns="http://www.w3.org/2000/svg" ${size}><rect width="100%" height="100%" fill="${background}"/>${parts.join('')}</svg>`;
+}
+
+/** Swatches and words of the legends, which are no SVG on the page. */
+function legendParts(element: HTMLElement, box: DOMRect): string[] {
+  const escape = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+  const place = (part: Element) => {
+    const at = part.getBoundingClientRect();
+    return { x: at.left - box.left, y: at.top - box.top, width: at.width, height: at.height };
+  };
+  const swatches = [...element.querySelectorAll('.legends i:not(.ramp)')].map((part) => {
+    const { x, y, width, height } = place(part);
+    const style = getComputedStyle(part);
+    return `<rect x="${x}" y="${y}" width="${width}" height="${height}" rx="${style.borderRadius === '50%' ? width / 2 : 2}" fill="${style.backgroundColor}"/>`;
+  });
+  const words = [...element.querySelectorAll<HTMLElement>('.legends bdi')].map((part) => {
+    const { x, y, height } = place(part);
+    const style = getComputedStyle(part);
+    return `<text x="${x}" y="${y + 0.75 * height}" font-family='${style.fontFamily.replaceAll("'", '"')}' font-size="${style.fontSize}" font-weight="${style.fontWeight}" fill="${style.color}">${escape(part.textContent ?? '')}</text>`;
+  });
+  return [...swatches, ...words];
 }
 
 export function saveSvg(element: HTMLElement, name: string): void {

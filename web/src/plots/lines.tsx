@@ -1,7 +1,7 @@
 // Lines and bars in SVG.
 import type { ComponentChildren } from 'preact';
 import { line as path, area } from 'd3-shape';
-import { scaleLinear, scaleLog } from 'd3-scale';
+import { scaleLinear, scaleLog, type ScaleLinear } from 'd3-scale';
 import { label } from '../format';
 import { extent } from '../maths/statistics';
 import { BottomAxis, LeftAxis } from './axis';
@@ -31,12 +31,13 @@ export function LinePlot({ label: name, x, y, xName, yName, height = 280, dots, 
   if (y0 === y1) [y0, y1] = [y0 - 1, y1 + 1];
   const sx = scaleLinear().domain(x0 === x1 ? [x0 - 1, x1 + 1] : [x0, x1]).range([MARGIN.left, MARGIN.left + w]);
   const sy = (log && y0 > 0 ? scaleLog() : scaleLinear()).domain([y0, y1]).nice().range([MARGIN.top + h, MARGIN.top]);
+  const whole = Array.from(x).every(Number.isInteger);
   const points = Array.from({ length: x.length }, (_, i): [number, number] => [sx(x[i]!), sy(y[i]!)]).filter(([, b]) => Number.isFinite(b));
   const ribbon = band && Array.from({ length: x.length }, (_, i): [number, number, number] => [sx(x[i]!), sy(band.low[i]!), sy(band.high[i]!)]);
   return (
     <div ref={ref}>
       <svg width={width} height={height} role="img" aria-label={name}>
-        <BottomAxis scale={sx} y={MARGIN.top + h} from={MARGIN.left} to={MARGIN.left + w} name={xName} />
+        <BottomAxis scale={whole ? wholeTicks(sx) : sx} y={MARGIN.top + h} from={MARGIN.left} to={MARGIN.left + w} name={xName} />
         <LeftAxis scale={sy} x={MARGIN.left} from={MARGIN.top} to={MARGIN.top + h} name={yName} />
         {ribbon && <path class="band" d={area<[number, number, number]>((d) => d[0], (d) => d[1], (d) => d[2])(ribbon) ?? ''} />}
         <path class="line" d={path<[number, number]>((d) => d[0], (d) => d[1])(points) ?? ''} />
@@ -45,6 +46,12 @@ export function LinePlot({ label: name, x, y, xName, yName, height = 280, dots, 
       </svg>
     </div>
   );
+}
+
+/** The same scale with ticks at whole numbers only. */
+function wholeTicks(scale: ScaleLinear<number, number>) {
+  const at = (value: number) => scale(value);
+  return Object.assign(at, { ticks: (most?: number) => scale.ticks(most).filter(Number.isInteger), tickFormat: () => (value: number) => String(value) });
 }
 
 export interface Bar {

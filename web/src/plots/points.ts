@@ -50,7 +50,6 @@ export interface Drawing {
   width: number;
   height: number;
   words: Uint32Array;
-  background: number;
 }
 
 /** Draws points at x, y (pixels) in their colours; dimmed ones with little cover and beneath the others. */
@@ -63,7 +62,7 @@ export function drawPoints(
   shapes: Uint32Array | null,
   mask: Uint8Array | null,
 ): void {
-  drawing.words.fill(drawing.background);
+  drawing.words.fill(0);
   if (mask) drawSome(drawing, x, y, colours, sprites, shapes, mask, 0, 0.16);
   drawSome(drawing, x, y, colours, sprites, shapes, mask, 1, 0.88);
 }
@@ -95,12 +94,16 @@ function drawSome(
   }
 }
 
+/** A colour over another; beneath the first there is nothing, so that paper and screen show through. */
 function blend(under: number, over: number, share: number): number {
-  const keep = 1 - share;
+  const there = (under >>> 24) / 255;
+  const whole = share + there * (1 - share);
+  const keep = (there * (1 - share)) / whole;
+  share /= whole;
   const r = (under & 255) * keep + (over & 255) * share;
   const g = ((under >> 8) & 255) * keep + ((over >> 8) & 255) * share;
   const b = ((under >> 16) & 255) * keep + ((over >> 16) & 255) * share;
-  return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+  return ((Math.round(255 * whole) << 24) | (b << 16) | (g << 8) | r) >>> 0;
 }
 
 /** The point nearest to a place, within a reach. */

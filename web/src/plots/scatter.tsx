@@ -2,9 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { scaleLinear, scalePow, type ScaleContinuousNumeric } from 'd3-scale';
-import { pixel, rgb } from '../colours';
 import { extent } from '../maths/statistics';
-import { dark } from '../state';
 import { BottomAxis, LeftAxis } from './axis';
 import { SHAPES, drawPoints, nearest, radiusFor, sprite } from './points';
 import { useWidth } from './size';
@@ -83,18 +81,16 @@ export function Scatter(props: Props) {
     return shapes ? SHAPES.map((shape) => sprite(shape, radius * 1.15)) : [sprite('circle', radius)];
   }, [x.length, shapes, ratio]);
   const image = useRef<ImageData | null>(null);
-  const isDark = dark.value;
   useEffect(() => {
     const context = canvas.current?.getContext('2d');
     if (!context) return;
     const [w, h] = [Math.round(inner.width * ratio), Math.round(inner.height * ratio)];
     if (canvas.current!.width !== w) canvas.current!.width = w;
     if (canvas.current!.height !== h) canvas.current!.height = h;
-    const background = pixel(rgb(isDark ? '#16181c' : '#ffffff'));
     if (!image.current || image.current.width !== w || image.current.height !== h) image.current = new ImageData(w, h);
     const words = new Uint32Array(image.current.data.buffer);
     const scaled = (from: Float32Array) => (ratio === 1 ? from : from.map((v) => v * ratio));
-    drawPoints({ width: w, height: h, words, background }, scaled(view.px), scaled(view.py), colours, sprites, shapes, mask);
+    drawPoints({ width: w, height: h, words }, scaled(view.px), scaled(view.py), colours, sprites, shapes, mask);
     context.putImageData(image.current, 0, 0);
     if (props.under) {
       context.save();
@@ -102,7 +98,7 @@ export function Scatter(props: Props) {
       props.under(context, view);
       context.restore();
     }
-  }, [view, colours, sprites, shapes, mask, isDark, ratio, props.under]);
+  }, [view, colours, sprites, shapes, mask, ratio, props.under]);
 
   const local = (event: { clientX: number; clientY: number }): [number, number] => {
     const box = canvas.current!.getBoundingClientRect();

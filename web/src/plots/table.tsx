@@ -9,8 +9,8 @@ export interface Column {
   /** What is shown and, where it differs, what it is sorted and saved by. */
   show: (row: number) => ComponentChildren;
   sort?: (row: number) => number | string;
-  /** What is saved, where it is not sorted. */
-  text?: (row: number) => string;
+  /** What is saved, where it is not what is sorted by. */
+  text?: (row: number) => number | string;
   left?: boolean;
   background?: (row: number) => string | undefined;
 }
@@ -39,7 +39,7 @@ export function Table({ caption, columns, rows, first = PAGE, file, onPick, pick
     const side = order[1] ? -1 : 1;
     return all.sort((a, b) => side * compare(keys[a]!, keys[b]!) || a - b);
   }, [columns, rows, order]);
-  const cell = (column: Column, row: number) => (column.sort ? column.sort(row) : (column.text?.(row) ?? textOf(column.show(row))));
+  const cell = (column: Column, row: number) => (column.text ? column.text(row) : column.sort ? column.sort(row) : textOf(column.show(row)));
   return (
     <div class="table">
       <div class="scroll" tabIndex={0} role="region" aria-label={caption}>

@@ -1,8 +1,9 @@
 // The latent explorer: a place in the latent plane, and at once the row that is expected there.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { colouring } from '../colouring';
+import { command } from '../commands';
 import type { Data } from '../data';
-import { fixed, label, measured, number } from '../format';
+import { fixed, label, measured, number, percent } from '../format';
 import { LatentDensity } from '../maths/latent';
 import { extent } from '../maths/statistics';
 import { Check, Choice, Figure, Select } from '../plots/figure';
@@ -84,7 +85,7 @@ export function Explorer({ data }: { data: Data }) {
       title="A place, and the row that is expected there"
       file="latent-explorer"
       wide
-      command={null}
+      command={command(data.about, 'reconstruct', data.about.linear?.posterior ? '--posterior' : '')}
       controls={
         <>
           <Choice label="How the row is shown" value={show} options={modes} onChange={setShow} />
@@ -102,7 +103,7 @@ export function Explorer({ data }: { data: Data }) {
         <>
           Move the place in the plane by dragging, or with the arrow keys after a click: the row that the model expects there follows.{' '}
           {decoder.deviation ? 'Whiskers and bands are two standard deviations of a cell around it.' : 'Places are those of a grid that was decoded when the page was written; the other coordinates are 0.'}{' '}
-          In Python the same row is <code>model.inverse_transform(place)</code>.
+          In Python the same row is <code>model.inverse_transform(place)</code>; the command below rebuilds each row from its own place.
         </>
       }
       table={() => <RowTable data={data} row={row} decoder={decoder} />}
@@ -151,7 +152,7 @@ function Where({ data, decoder, at }: { data: Data; decoder: Decoder; at: number
   const text = shown.slice(0, 8).map(({ x, k }) => `${data.names[k]} ${fixed(x, 2)}`).join(' · ');
   const { density } = decoder;
   const tail = density ? density.tail(at) : NaN;
-  const far = tail > 0.5 ? 'near the middle' : tail > 0.001 ? `farther out than ${number(100 * (1 - tail))} % of rows` : 'where hardly any row lies';
+  const far = tail > 0.5 ? 'near the middle' : tail > 0.001 ? `farther out than ${percent(1 - tail, tail < 0.1 ? 1 : 0)} of rows` : 'where hardly any row lies';
   return (
     <p class="where" role="status">
       <b>{text}</b>
@@ -310,13 +311,12 @@ function Player({ data, decoder }: { data: Data; decoder: Decoder }) {
 /** Ellipses of 50, 90 and 99 % of the places of new rows. */
 function Contours({ density, view, a, b }: { density: LatentDensity; view: View; a: number; b: number }) {
   if (a === b) return null;
-  const [da, db] = [density.deviations[a]!, density.deviations[b]!];
+  const path = (share: number) => `M${density.ellipse(a, b, share).map(([x, y]) => `${view.x(x).toFixed(1)},${view.y(y).toFixed(1)}`).join('L')}Z`;
   return (
     <g>
-      {[0.5, 0.9, 0.99].map((share) => {
-        const r = Math.sqrt(-2 * Math.log(1 - share));
-        return <ellipse key={share} class="contour" cx={view.x(0)} cy={view.y(0)} rx={Math.abs(view.x(r * da) - view.x(0))} ry={Math.abs(view.y(r * db) - view.y(0))} />;
-      })}
+      {[0.5, 0.9, 0.99].map((share) => (
+        <path key={share} class="contour" d={path(share)} />
+      ))}
     </g>
   );
 }

@@ -98,7 +98,7 @@ function Residuals({ data }: { data: Data }) {
           columns={[
             { name: 'one', left: true, show: (k) => <bdi class="name">{label(names[pairs[k]![0]]!)}</bdi>, sort: (k) => names[pairs[k]![0]]! },
             { name: 'other', left: true, show: (k) => <bdi class="name">{label(names[pairs[k]![1]]!)}</bdi>, sort: (k) => names[pairs[k]![1]]! },
-            { name: 'left over', show: (k) => fixed(value(...pairs[k]!), 4), sort: (k) => Math.abs(value(...pairs[k]!)) },
+            { name: 'left over', show: (k) => fixed(value(...pairs[k]!), 4), sort: (k) => Math.abs(value(...pairs[k]!)), text: (k) => value(...pairs[k]!) },
           ]}
         />
       )}

@@ -106,8 +106,9 @@ function incompleteRows(data: Data): number[] {
 
 export function axisName(data: Data, k: number): string {
   const share = data.about.explained[k];
-  const kind = data.about.linear && share !== undefined && data.about.kind !== 'fa' && data.about.kind !== 'ica';
-  return kind ? `${data.names[k]} (${fixed(100 * share, 1)} %)` : (data.names[k] ?? '');
+  // Shares belong to directions of largest variance, which turned factors and sources are not.
+  const ordered = data.about.linear && share !== undefined && data.about.components === 'components';
+  return ordered ? `${data.names[k]} (${fixed(100 * share, 1)} %)` : (data.names[k] ?? '');
 }
 
 export function hoverText(data: Data, row: number): string {

@@ -33,16 +33,11 @@ export function Loadings({ data }: { data: Data }) {
   const q = data.model!.q;
   const value = useMemo(() => loadingsOf(data, scale), [data, scale]);
   const order = useMemo(() => ordered(data, sorted), [data, sorted]);
-  const most = useMemo(() => {
-    let largest = 0;
-    for (let j = 0; j < data.p; j++) for (let k = 0; k < q; k++) largest = Math.max(largest, Math.abs(value(j, k)));
-    return scale === 'given' ? largest || 1 : 1;
-  }, [value]);
+  const most = useMemo(() => (scale === 'given' ? largest(data, value) : 1), [value]);
   const shown = Math.min(q, 40);
   const names = useMemo(() => order.map((j) => data.features[j]!), [order]);
   const cell = useMemo(() => (row: number, k: number) => value(order[row]!, k), [value, order]);
   const columns = useMemo(() => data.names.slice(0, shown), [shown]);
-  const isDark = dark.value;
   return (
     <>
       {data.about.image && <Images data={data} />}
@@ -66,30 +61,43 @@ export function Loadings({ data }: { data: Data }) {
             <SignedLegend most={most} />
           </>
         }
-        table={() => (
-          <Table
-            caption="Loadings"
-            file="loadings"
-            rows={data.p}
-            first={50}
-            columns={[
-              { name: 'feature', left: true, show: (j) => <bdi class="name">{label(data.features[j]!)}</bdi>, sort: (j) => data.features[j]! },
-              ...data.names.slice(0, q).map((name, k) => ({
-                name,
-                show: (j: number) => fixed(value(j, k), 3),
-                sort: (j: number) => Math.abs(value(j, k)),
-                background: (j: number) => css(signed((0.75 * value(j, k)) / most, isDark)),
-              })),
-              { name: 'explained', show: (j) => percent(communality(data, j)), sort: (j) => communality(data, j) },
-            ]}
-          />
-        )}
+        table={() => <LoadingTable data={data} value={value} most={most} />}
       >
         <Heat label="Loadings of features on components" rows={names} columns={columns} value={cell} most={most} />
       </Figure>
       <LoadingBars data={data} />
       {q >= 2 && <Circle data={data} />}
     </>
+  );
+}
+
+/** The largest loading; 1 where all are 0. */
+function largest(data: Data, value: (j: number, k: number) => number): number {
+  let found = 0;
+  for (let j = 0; j < data.p; j++) for (let k = 0; k < data.model!.q; k++) found = Math.max(found, Math.abs(value(j, k)));
+  return found || 1;
+}
+
+function LoadingTable({ data, value, most }: { data: Data; value: (j: number, k: number) => number; most: number }) {
+  const isDark = dark.value;
+  return (
+    <Table
+      caption="Loadings"
+      file="loadings"
+      rows={data.p}
+      first={50}
+      columns={[
+        { name: 'feature', left: true, show: (j) => <bdi class="name">{label(data.features[j]!)}</bdi>, sort: (j) => data.features[j]! },
+        ...data.names.slice(0, data.model!.q).map((name, k) => ({
+          name,
+          show: (j: number) => fixed(value(j, k), 3),
+          sort: (j: number) => Math.abs(value(j, k)),
+          text: (j: number) => value(j, k),
+          background: (j: number) => css(signed((0.75 * value(j, k)) / most, isDark)),
+        })),
+        { name: 'explained', show: (j) => percent(communality(data, j)), sort: (j) => communality(data, j) },
+      ]}
+    />
   );
 }
 
@@ -104,6 +112,7 @@ function Images({ data }: { data: Data }) {
       file="component-images"
       command={inspect(data.about, '--json')}
       caption="What each component does to the pixels: blue rises with it, orange falls. Each image has its own scale."
+      table={() => <LoadingTable data={data} value={value} most={largest(data, value)} />}
     >
       <div class="images small">
         {Array.from({ length: q }, (_, k) => (
@@ -201,7 +210,7 @@ function LoadingBars({ data }: { data: Data }) {
           rows={data.p}
           columns={[
             { name: 'feature', left: true, show: (j) => <bdi class="name">{label(data.features[j]!)}</bdi>, sort: (j) => data.features[j]! },
-            { name: data.names[k]!, show: (j) => fixed(value(j), 4), sort: (j) => Math.abs(value(j)) },
+            { name: data.names[k]!, show: (j) => fixed(value(j), 4), sort: (j) => Math.abs(value(j)), text: (j) => value(j) },
             ...(known
               ? [
                   { name: 'from', show: (j: number) => fixed(known.low(j, k), 4), sort: (j: number) => known.low(j, k) },

@@ -1,7 +1,7 @@
 // How much each component explains, and how many there should be.
 import { useState } from 'preact/hooks';
 import type { ChoiceLine } from '../about';
-import { inspect } from '../commands';
+import { inspect, selectCommand } from '../commands';
 import type { Data } from '../data';
 import { fixed, number, percent } from '../format';
 import { Choice, Figure } from '../plots/figure';
@@ -113,7 +113,7 @@ function HowMany({ data }: { data: Data }) {
     <Figure
       title="What methods would choose"
       file="choice-of-q"
-      command={about.data ? `covary select ${about.data}` : null}
+      command={selectCommand(about)}
       controls={<Choice label="Criterion" value={criterion} onChange={setCriterion} options={present.map((key) => [key, CRITERIA[key].name])} />}
       caption={`${CRITERIA[criterion].says} The model has ${q}. What each method would choose of these rows: ${best}.`}
       table={() => <ChoiceTable lines={choice.table} />}

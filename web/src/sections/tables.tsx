@@ -17,7 +17,16 @@ export function Tables({ data }: { data: Data }) {
         <Told key={k} table={table} file={`table-${k + 1}`} />
       ))}
       {phi && about.linear?.turned && phi.length > 1 && (
-        <Figure title="Correlations of the factors" file="factor-correlations" command={inspect(about, '--json')} caption="Oblique factors go together; orthogonal ones have correlations of 0.">
+        <Figure title="Correlations of the factors" file="factor-correlations" command={inspect(about, '--json')} caption="Oblique factors go together; orthogonal ones have correlations of 0."
+          table={() => (
+            <Table
+              caption="Correlations of the factors"
+              file="factor-correlations"
+              rows={phi.length}
+              columns={[{ name: 'factor', left: true, show: (a) => data.names[a]! }, ...data.names.map((name, b) => ({ name, show: (a: number) => phi[a]![b]!.toFixed(3), sort: (a: number) => phi[a]![b]! }))]}
+            />
+          )}
+        >
           <Heat label="Correlations of the factors" rows={data.names} columns={data.names} value={(a, b) => phi[a]![b]!} most={1} />
         </Figure>
       )}

@@ -3,7 +3,7 @@
 use super::number::{count, percent};
 use crate::algorithm::Stop;
 use crate::error::Result;
-use crate::model::{Factors, Loadings, Noise};
+use crate::model::{Encode, Factors, Loadings, Noise};
 use crate::persist::SavedModel;
 
 /// Components whose meaning is told.
@@ -125,7 +125,7 @@ fn how_many(saved: &SavedModel) -> String {
 /// What the first components mean: the features that go with them.
 fn meanings(saved: &SavedModel, loadings: &dyn Loadings) -> Vec<String> {
     let factors = loadings.factors();
-    let names = saved.model.as_encode().map(|encode| encode.coordinate_names()).unwrap_or_default();
+    let names = saved.model.as_encode().map(Encode::coordinate_names).unwrap_or_default();
     let shown = factors.n_factors().min(COMPONENTS);
     (0..shown)
         .filter_map(|k| Some(format!("{} {}.", names.get(k)?, meaning(&factors, k, &saved.features)?)))
@@ -284,7 +284,7 @@ mod tests {
     fn known() -> SavedModel {
         let w = Mat::from_fn(3, 2, |i, j| [[0.8, 0.0], [-0.6, 0.0], [0.0, 0.8]][i][j]);
         let model = LinearGaussian::new(vec![0.0; 3], w, Noise::Diagonal(vec![0.36, 0.64, 0.36])).unwrap();
-        SavedModel::given(crate::model::Factors::new(model), names(["a", "b", "c"])).unwrap()
+        SavedModel::given(Factors::new(model), names(["a", "b", "c"])).unwrap()
     }
 
     fn seen() -> Seen {
