@@ -301,7 +301,7 @@ pub(super) fn room_for(what: &'static str, source: &dyn RowSource, width: usize)
 /// The parts below each other, column by column on all threads.
 pub(super) fn stack<'a>(width: usize, parts: impl Iterator<Item = MatRef<'a, f64>> + Clone) -> Mat<f64> {
     let parts: Vec<MatRef<'a, f64>> = parts.collect();
-    let mut out = Mat::zeros(parts.iter().map(|p| p.nrows()).sum(), width);
+    let mut out = Mat::zeros(parts.iter().map(MatRef::nrows).sum(), width);
     out.as_mut().par_col_iter_mut().enumerate().for_each(|(j, mut column)| {
         let mut start = 0;
         for part in &parts {
