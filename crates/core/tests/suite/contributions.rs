@@ -44,8 +44,8 @@ fn check_sums(found: &Contributions, t2: &[f64], spe: &[f64], tolerance: f64) {
     (0..t2.len()).for_each(|i| check_row(found, i, t2[i], spe[i], tolerance));
 }
 
-/// Largest singular value of Ψ^-½ W over some features by the smallest: rounding of a cell shows so many times in
-/// coordinates along a direction that the cells hardly see, and so in T².
+/// Largest singular value of Ψ^-½ W over some features by the smallest. Its square is the condition of the normal
+/// equations by which T² finds coordinates along directions that the cells hardly see.
 fn condition(model: &LinearGaussian, features: &[usize]) -> f64 {
     let (k, q) = (features.len(), model.n_latent());
     if k == 0 || q == 0 {
@@ -80,7 +80,7 @@ proptest! {
             let (t2, spe) = model.t2_spe(&rows).unwrap();
             for i in 0..x.nrows() {
                 let have = observed(&x, i);
-                check_row(&found, i, t2[i], spe[i], 1e-11 + 1e-15 * condition(&model, &have));
+                check_row(&found, i, t2[i], spe[i], 1e-11 + 1e-15 * condition(&model, &have).powi(2));
                 let whole = dense.marginal(&have).mahalanobis(&have.iter().map(|&j| x[(i, j)]).collect::<Vec<_>>());
                 for j in 0..p {
                     if x[(i, j)].is_nan() {
