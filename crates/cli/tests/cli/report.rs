@@ -20,7 +20,7 @@ fn told(place: &Place, page: &str) -> Value {
 /// Base64, the long way.
 fn decoded(text: &str) -> Vec<u8> {
     const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let value = |c: u8| LETTERS.iter().position(|l| *l == c).unwrap() as u32;
+    let value = |c: u8| (0u32..).zip(LETTERS).find(|(_, l)| **l == c).unwrap().0;
     let quads = text.trim_end_matches('=').as_bytes().chunks(4);
     let bytes = |quad: &[u8]| {
         let all = quad.iter().enumerate().fold(0, |sum, (k, c)| sum | (value(*c) << (18 - 6 * k)));
