@@ -6,7 +6,7 @@
 //! text. The page computes coordinates, distances and what each cell contributes by itself.
 //!
 //! ```
-//! use covary::data::{Rows, Table};
+//! use covary::data::Rows;
 //! use covary::persist::SavedModel;
 //! use covary_report::{Options, Report};
 //!
