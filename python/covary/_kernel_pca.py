@@ -65,7 +65,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         Drawn by randomly pivoted Cholesky [CETW24]_, centres of clusters, or given.
     inverse : {"fixed-point", "ridge"}
         How rows are found from coordinates: by Mika's fixed point [MSS98]_, which starts from the regression (kernel
-        "rbf"; other kernels have the regression alone), or by the regression. With kernel "linear" both are PCA's
+        "rbf"; other kernels have the regression alone; `reconstruct` starts from the row itself), or by the regression. With kernel "linear" both are PCA's
         reconstruction.
     n_threads : int or None
         All cores by default. Results do not depend on it.

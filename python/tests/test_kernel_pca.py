@@ -160,7 +160,7 @@ def test_bad_input_is_named():
             covary.KernelPCA(**options).fit(X)
     with pytest.raises(ValueError, match="not symmetric"):
         covary.KernelPCA(kernel="precomputed").fit([[1.0, 2.0], [3.0, 40.0]])
-    with pytest.raises(ValueError, match="laplacian.*rbf or linear"):
+    with pytest.raises(ValueError, match="NaN.*laplacian.*rbf or linear"):
         covary.KernelPCA(kernel="laplacian").fit([[0.0, 1.0], [np.nan, 2.0], [3.0, 4.0]])
     model = covary.KernelPCA(2, kernel="rbf").fit(X)
     with pytest.raises(ValueError, match="row 1.*column 0"):

@@ -46,6 +46,9 @@ fn in_words(error: &Error) -> String {
                 "X contains NaN at {cell}, and {operation} needs complete rows; drop or fill such rows first"
             )
         }
+        Error::Parameter { name: "the kernel of rows with missing values", value, allowed } => {
+            format!("X contains NaN, and kernel='{value}' must then be {allowed}")
+        }
         Error::NoRows => "X has no rows of positive weight (0 samples)".into(),
         Error::TooFewRows { rows, needed } => {
             format!(

@@ -432,16 +432,25 @@ impl Decode for KernelComponents {
             return Err(Error::Length { what: "coordinates of each row", expected, found });
         }
         self.check_rows_known("a way back to rows")?;
-        self.preimages(latent)
+        self.preimages(latent, None)
     }
 }
 
-/// Each row from its coordinates, in either kind of reconstruction.
+/// Each row from its coordinates, in either kind of reconstruction; the fixed point begins at the row.
 impl Reconstruct for KernelComponents {
     fn reconstruct(&self, rows: &dyn RowSource, _: Reconstruction) -> Result<Mat<f64>> {
         self.check_rows_known("a way back to rows")?;
-        let latent = self.encode(rows)?;
-        self.preimages(latent.as_ref())
+        self.check_features(rows)?;
+        let parts = map_chunks(rows, |chunk| {
+            rows.check()?;
+            let (mut inside, mut first) = (Mat::zeros(self.n_features(), chunk.nrows()), 0);
+            let latent = self.project(chunk, |(block, _), _, _| {
+                inside.as_mut().subcols_mut(first, block.ncols()).copy_from(block);
+                first += block.ncols();
+            })?;
+            self.preimages(latent.as_ref(), Some(inside.as_ref()))
+        })?;
+        Ok(stack(self.n_features(), parts.iter().map(Mat::as_ref)))
     }
 }
 

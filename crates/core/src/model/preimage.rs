@@ -21,7 +21,9 @@ const SETTLED: f64 = 1e-16;
 /// Ridge regression of the points on their coordinates, with a kernel k_z between coordinates \[BWS04\]: x − mean
 /// = k_z(z)ᵀ(K_z + αI)⁻¹(X − mean). Then, for the rbf kernel, Mika's fixed point \[MSS98\]
 /// $x \leftarrow \sum_i \gamma_i k(x, z_i) z_i / \sum_i \gamma_i k(x, z_i)$ with P = Σᵢ γᵢ φ(zᵢ), from the answer
-/// of the regression, which stands where the fixed point does not come nearer to P. Where cells of zᵢ are missing,
+/// of the regression, which stands where the fixed point does not come nearer to P. A row that is rebuilt is known: there it
+/// begins at the row itself, as in \[MSS98\], unless no point is near; components that do not tell clusters apart leave
+/// each row in its own. Where cells of zᵢ are missing,
 /// what x lets expect of them stands in their place. A linear kernel needs neither: there it is PCA's reconstruction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Preimage {
@@ -99,18 +101,23 @@ impl Ridge {
 }
 
 impl KernelComponents {
-    /// Rows (n × p) of coordinates (n × q).
-    pub(super) fn preimages(&self, latent: MatRef<'_, f64>) -> Result<Mat<f64>> {
+    /// Rows (n × p) of coordinates (n × q), which may be those of given rows in the frame (p × n).
+    pub(super) fn preimages(
+        &self,
+        latent: MatRef<'_, f64>,
+        rows: Option<MatRef<'_, f64>>,
+    ) -> Result<Mat<f64>> {
         let linear = self.kernel().form() == KernelForm::Linear;
         let ridge = if linear { None } else { Some(self.ridge()?) };
         let starts: Vec<usize> = (0..latent.nrows()).step_by(BLOCK).collect();
         let blocks: Vec<Mat<f64>> = starts
             .into_par_iter()
             .map(|start| {
-                let z = latent.subrows(start, BLOCK.min(latent.nrows() - start)).transpose().to_owned();
+                let count = BLOCK.min(latent.nrows() - start);
+                let z = latent.subrows(start, count).transpose().to_owned();
                 match ridge {
                     None => self.combined(z.as_ref()),
-                    Some(ridge) => self.nonlinear(ridge, z.as_ref()),
+                    Some(ridge) => self.nonlinear(ridge, z.as_ref(), rows.map(|x| x.subcols(start, count))),
                 }
             })
             .map(|columns| columns.transpose().to_owned())
@@ -138,24 +145,38 @@ impl KernelComponents {
         self.outside(inside.as_ref())
     }
 
-    fn nonlinear(&self, ridge: &Ridge, z: MatRef<'_, f64>) -> Mat<f64> {
+    fn nonlinear(&self, ridge: &Ridge, z: MatRef<'_, f64>, rows: Option<MatRef<'_, f64>>) -> Mat<f64> {
         let mean = &self.parts().mean;
         let mut x = ridge.deviations(z); // (p × b)
         x.col_iter_mut().for_each(|c| c.iter_mut().zip(mean).for_each(|(x, m)| *x += m));
         match self.kernel().form() {
-            KernelForm::Rbf if self.parts().preimage.fixed_point => self.fixed_point(z, x.as_ref()),
+            KernelForm::Rbf if self.parts().preimage.fixed_point => self.fixed_point(z, x.as_ref(), rows),
             _ => x,
         }
     }
 
-    /// Mika's fixed point from columns x (p × b) in the units of the data.
-    fn fixed_point(&self, z: MatRef<'_, f64>, start: MatRef<'_, f64>) -> Mat<f64> {
+    /// Mika's fixed point from given rows in the frame (p × b), or from columns x (p × b) in the units of the data where
+    /// there are none, or no point is near.
+    fn fixed_point(
+        &self,
+        z: MatRef<'_, f64>,
+        start: MatRef<'_, f64>,
+        rows: Option<MatRef<'_, f64>>,
+    ) -> Mat<f64> {
         let (compared, points) = (self.compared(), self.compared().points());
         let frame = points.frame();
         let weights = self.weights_of_points(z); // (m × b)
-        let begin = Mat::from_fn(start.nrows(), start.ncols(), |j, r| frame.inside(j, start[(j, r)]));
+        let mut begin = Mat::from_fn(start.nrows(), start.ncols(), |j, r| frame.inside(j, start[(j, r)]));
+        let mut values = Mat::zeros(points.len(), begin.ncols());
+        if let Some(rows) = rows {
+            compared.values(rows, values.as_mut());
+            for r in 0..rows.ncols() {
+                if weigh(&mut values, &weights, r) > f64::MIN_POSITIVE {
+                    begin.col_mut(r).copy_from(rows.col(r));
+                }
+            }
+        }
         let mut x = begin.clone();
-        let mut values = Mat::zeros(points.len(), x.ncols());
         // Σᵢ γᵢ k(x, zᵢ) is φ(x)·P: the larger it is, the nearer x is to P.
         let mut closeness = vec![(f64::NEG_INFINITY, f64::NEG_INFINITY); x.ncols()]; // at the start, and now
         for step in 0..=STEPS {

@@ -210,14 +210,16 @@ impl SelectKernel {
         let threshold = |j: usize| quantile(noise.iter().map(|v| v[j]).collect()).max(least);
         let thresholds: Vec<f64> = (0..n).map(threshold).collect();
         let components = dimension(&values, &thresholds).min(self.max.unwrap_or(usize::MAX));
-        let excess: f64 = values.iter().zip(&thresholds).take(components).map(|(v, t)| v - t).sum();
+        let kept = || values.iter().zip(&thresholds).take(components);
+        // From 0 on, because the sum of nothing is −0.
+        let excess = kept().fold(0.0, |sum, (v, t)| sum + (v - t));
         let trace: f64 = values.iter().filter(|v| **v > 0.0).sum();
         let share = |part: f64, of: f64| if of > 0.0 { part / of } else { 0.0 };
         Ok(KernelLine {
             gamma: kernel.form().has_gamma().then_some(kernel.gamma()),
             components,
             excess: share(excess, total),
-            explained: share(values[..components].iter().sum(), trace),
+            explained: share(kept().fold(0.0, |sum, (v, _)| sum + v), trace),
             eigenvalue: values[0] / n as f64,
             noise_eigenvalue: thresholds[0] / n as f64,
         })
