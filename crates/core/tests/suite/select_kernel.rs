@@ -53,7 +53,7 @@ fn independent_features_have_nothing_to_keep() {
 fn clusters_are_told_apart_by_one_component_less_than_there_are() {
     let mut rng = Rng(7);
     let centres = normal_matrix(4, 5, &mut rng);
-    let x = Mat::from_fn(160, 5, |i, j| 4.0 * centres[(i % 4, j)] + 0.3 * rng.normal());
+    let x = Mat::from_fn(120, 5, |i, j| 4.0 * centres[(i % 4, j)] + 0.3 * rng.normal());
     let clusters = SelectKernel::new(rbf()).run(&x).unwrap();
     assert!(clusters.recommended.components >= 3, "{clusters:?}");
     // At the recommended width the rows of a cluster are alike and those of two are not.
@@ -70,7 +70,7 @@ fn clusters_are_told_apart_by_one_component_less_than_there_are() {
 #[test]
 fn rings_are_seen_where_a_linear_kernel_sees_nothing() {
     let mut rng = Rng(9);
-    let x = Mat::from_fn(200, 2, |i, j| {
+    let x = Mat::from_fn(140, 2, |i, j| {
         let (angle, radius) = (i as f64 * 2.4, if i % 2 == 0 { 1.0 } else { 4.0 });
         radius * if j == 0 { angle.cos() } else { angle.sin() } + 0.1 * rng.normal()
     });
