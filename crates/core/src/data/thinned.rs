@@ -10,10 +10,9 @@ pub(crate) struct Thinned<'a> {
 }
 
 impl<'a> Thinned<'a> {
-    /// About so many rows, or a few more, of a source of known size; `None` where that is not less than a third of
-    /// it.
-    pub(crate) fn to_about(source: &'a dyn RowSource, rows: usize) -> Option<Self> {
-        let step = (source.n_rows()? / rows.max(1)).min(source.n_chunks() / LEAST_CHUNKS);
+    /// About so many of `all` rows, or a few more; `None` where that is not less than a third of them.
+    pub(crate) fn to_about(source: &'a dyn RowSource, rows: usize, all: usize) -> Option<Self> {
+        let step = (all / rows.max(1)).min(source.n_chunks() / LEAST_CHUNKS);
         (step >= LEAST_STEP).then_some(Self { source, step })
     }
 
@@ -64,12 +63,12 @@ mod tests {
         let cells: Vec<f64> = (0..20_000).map(f64::from).collect();
         let rows = Rows::from_slice(&cells, 1).unwrap();
         let source = rows.source();
-        let thinned = Thinned::to_about(source, 4000).unwrap();
+        let thinned = Thinned::to_about(source, 4000, 20_000).unwrap();
         assert_eq!(thinned.step(), source.n_chunks() / 4);
         let firsts = map_chunks(&thinned, |chunk| Ok(chunk.first_row())).unwrap();
         let expected: Vec<usize> =
             (0..source.n_chunks()).step_by(4).map(|i| source.chunk(i).unwrap().first_row()).collect();
         assert_eq!(firsts, expected);
-        assert!(Thinned::to_about(source, 10_000).is_none());
+        assert!(Thinned::to_about(source, 10_000, 20_000).is_none());
     }
 }

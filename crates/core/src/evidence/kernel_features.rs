@@ -24,16 +24,25 @@ impl KernelFeatures {
         Self { mapped: !map.maps_moments(), map, moments, diagonal: 0.0 }
     }
 
-    /// From moments of φ that were kept.
+    /// From numbers that were kept: moments of φ where they are `mapped`, otherwise of kernel values.
     ///
     /// # Errors
     /// When they are not of as many features as there are landmarks, or the diagonal is not finite.
-    pub(crate) fn from_parts(map: Arc<FeatureMap>, moments: Moments, diagonal: f64) -> Result<Self> {
+    pub(crate) fn from_parts(
+        map: Arc<FeatureMap>,
+        (moments, mapped): (Moments, bool),
+        diagonal: f64,
+    ) -> Result<Self> {
         check_features(map.n_features(), moments.n_features())?;
         match diagonal.is_finite() {
-            true => Ok(Self { map, moments, mapped: true, diagonal }),
+            true => Ok(Self { map, moments, mapped, diagonal }),
             false => Err(Error::Scale),
         }
+    }
+
+    /// Moments as they are added up, and whether they are those of φ.
+    pub(crate) fn sums(&self) -> (&Moments, bool) {
+        (&self.moments, self.mapped)
     }
 
     /// The map whose features they are of.

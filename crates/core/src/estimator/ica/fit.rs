@@ -29,8 +29,9 @@ const TOLERANCE: f64 = 1e-7;
 const ROUGH: f64 = 1e-3;
 /// The same where some of the rows lead the way: about what chance makes of them.
 const SKETCHED: f64 = 1e-2;
-/// Rows that lead the way, for each pair of sources.
+/// Rows that lead the way: for each pair of sources, and at least.
 const ROWS_PER_PAIR: usize = 30;
+const LEAST_ROWS: usize = 1 << 13;
 /// Objectives that differ by no more than this belong to one optimum.
 const SAME: f64 = 1e-5;
 /// First of the streams of random numbers for starts.
@@ -67,7 +68,7 @@ impl Ica {
             false => None,
         };
         let white: &dyn RowSource = kept.as_ref().map_or(&rows, |kept| kept);
-        let (ends, winner) = self.search(white, gaussian.loadings(), control)?;
+        let (ends, winner) = self.search((white, report.rows), gaussian.loadings(), control)?;
         let fit = self.finish(gaussian, (&ends, winner), white, report, control)?;
         let mut report = fit.report;
         report.seconds = started.elapsed().as_secs_f64();
@@ -100,10 +101,10 @@ impl Ica {
         fits && memory::check("whitened rows", &[2, n, width]).is_ok()
     }
 
-    /// All starts, and which is the best: that one to the tolerance.
+    /// All starts of so many rows, and which is the best: that one to the tolerance.
     fn search(
         &self,
-        rows: &dyn RowSource,
+        (rows, all): (&dyn RowSource, usize),
         loadings: &Mat<f64>,
         control: &Control<'_>,
     ) -> Result<(Vec<End>, usize)> {
@@ -115,7 +116,7 @@ impl Ica {
         let rough = Limits { tolerance: enough, ..limits };
         let mut ends: Vec<End> = Vec::new();
         for start in starts {
-            match self.climb(rows, Arc::new(start), rough, control) {
+            match self.climb((rows, all), Arc::new(start), rough, control) {
                 Err(Error::Interrupted) if !ends.is_empty() => break,
                 end => ends.push(end?),
             }
@@ -137,13 +138,13 @@ impl Ica {
     /// From one start to an optimum: first of some of the rows, where there are many, then of all.
     fn climb(
         &self,
-        rows: &dyn RowSource,
+        (rows, all): (&dyn RowSource, usize),
         start: Arc<Mat<f64>>,
         limits: Limits,
         control: &Control<'_>,
     ) -> Result<End> {
-        let enough = ROWS_PER_PAIR * start.nrows() * start.nrows();
-        let Some(some) = Thinned::to_about(rows, enough).filter(|_| limits.tolerance < SKETCHED) else {
+        let enough = LEAST_ROWS.max(ROWS_PER_PAIR * start.nrows() * start.nrows());
+        let Some(some) = Thinned::to_about(rows, enough, all).filter(|_| limits.tolerance < SKETCHED) else {
             return self.climb_all(rows, start, limits, control);
         };
         let sketched = Limits { tolerance: SKETCHED, ..limits };

@@ -19,6 +19,7 @@ struct Details {
     features: Vec<String>,
     rows: usize,
     weight: f64,
+    mapped: bool, // whether the moments are those of φ, otherwise of kernel values
     diagonal: f64,
 }
 
@@ -43,17 +44,17 @@ impl Portable for KernelFeatures {
                 tensors.insert("filling_loadings".into(), Tensor::matrix(&loadings));
             }
         }
-        let moments = self.moments();
-        write(&moments, &of_moments, &mut tensors);
-        let (rows, weight) = (moments.rows(), moments.weight());
-        let details = Details { features: features.to_vec(), rows, weight, diagonal: self.diagonal() };
+        let (moments, mapped) = self.sums();
+        write(moments, &of_moments, &mut tensors);
+        let (rows, weight, diagonal) = (moments.rows(), moments.weight(), self.diagonal());
+        let details = Details { features: features.to_vec(), rows, weight, mapped, diagonal };
         to_bytes("kernel_features", &details, &tensors)
     }
 
     fn from_bytes(bytes: &[u8]) -> Result<SavedEvidence<Self>> {
         let file = Container::from_bytes(bytes)?;
         check_kind(&file, "kernel_features")?;
-        let Details { features, rows, weight, diagonal } = file.details()?;
+        let Details { features, rows, weight, mapped, diagonal } = file.details()?;
         let p = features.len();
         if p == 0 {
             return Err(Error::Format("it has no features".into()));
@@ -67,7 +68,7 @@ impl Portable for KernelFeatures {
             None => map,
         });
         let moments = read(&file, map.n_features(), (rows, weight), &of_moments)?;
-        let evidence = Self::from_parts(map, moments, diagonal)?;
+        let evidence = Self::from_parts(map, (moments, mapped), diagonal)?;
         Ok(SavedEvidence { evidence, features })
     }
 }
