@@ -9,7 +9,6 @@ mod scaled;
 mod source;
 mod sparse;
 mod table;
-mod thinned;
 mod watched;
 
 pub(crate) use chunk::with_view;
@@ -22,5 +21,4 @@ pub(crate) use scaled::ScaledRows;
 pub use source::{RowSource, RowStream, counted_rows, counted_weight, map_chunks};
 pub use sparse::Sparse;
 pub use table::Table;
-pub(crate) use thinned::Thinned;
 pub use watched::Watched;

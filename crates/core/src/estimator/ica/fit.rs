@@ -14,7 +14,7 @@ use crate::algorithm::ica::{FastIca, Geometry, Picard, Search, Unmixing, deflati
 use crate::algorithm::optimise::best;
 use crate::algorithm::{Components, Journey, Limits, Stop, drive};
 use crate::control::Control;
-use crate::data::{RowSource, Thinned, counted_weight};
+use crate::data::{RowSource, counted_weight};
 use crate::error::{Error, Result};
 use crate::estimator::{Details, Fit, Ppca, Report, Run};
 use crate::evidence::Contrast;
@@ -32,6 +32,8 @@ const SKETCHED: f64 = 1e-2;
 /// Rows that lead the way: for each pair of sources, and at least.
 const ROWS_PER_PAIR: usize = 30;
 const LEAST_ROWS: usize = 1 << 13;
+/// Below this share of the rows a sample would spare too little.
+const LEAST_STEP: usize = 3;
 /// Objectives that differ by no more than this belong to one optimum.
 const SAME: f64 = 1e-5;
 /// First of the streams of random numbers for starts.
@@ -68,7 +70,12 @@ impl Ica {
             false => None,
         };
         let white: &dyn RowSource = kept.as_ref().map_or(&rows, |kept| kept);
-        let (ends, winner) = self.search((white, report.rows), gaussian.loadings(), control)?;
+        let sample = match self.sample_step(report.rows, gaussian.n_latent()) {
+            Some(step) => Some(rows.sample(step, control)?),
+            None => None,
+        };
+        let leading = sample.as_ref().map(|sample| sample as &dyn RowSource);
+        let (ends, winner) = self.search((white, leading), gaussian.loadings(), control)?;
         let fit = self.finish(gaussian, (&ends, winner), white, report, control)?;
         let mut report = fit.report;
         report.seconds = started.elapsed().as_secs_f64();
@@ -93,6 +100,14 @@ impl Ica {
         if self.noise { Ok(ppca) } else { noise_free(spectrum) }
     }
 
+    /// k where every k-th run of rows leads the way to sources of all; `None` where they are too few for that, or
+    /// directions are found one after the other.
+    fn sample_step(&self, rows: usize, sources: usize) -> Option<usize> {
+        let one_by_one = matches!(self.method, IcaMethod::FastIca { deflation: true, .. });
+        let step = rows / LEAST_ROWS.max(ROWS_PER_PAIR * sources * sources);
+        (step >= LEAST_STEP && !one_by_one).then_some(step)
+    }
+
     /// Whether all whitened rows fit in memory.
     fn keeps(&self, rows: &WhitenedRows<'_>, count: usize) -> bool {
         let n = rows.source.n_rows().unwrap_or(count);
@@ -101,10 +116,10 @@ impl Ica {
         fits && memory::check("whitened rows", &[2, n, width]).is_ok()
     }
 
-    /// All starts of so many rows, and which is the best: that one to the tolerance.
+    /// All starts, and which is the best: that one to the tolerance.
     fn search(
         &self,
-        (rows, all): (&dyn RowSource, usize),
+        (rows, sample): (&dyn RowSource, Option<&dyn RowSource>),
         loadings: &Mat<f64>,
         control: &Control<'_>,
     ) -> Result<(Vec<End>, usize)> {
@@ -116,7 +131,7 @@ impl Ica {
         let rough = Limits { tolerance: enough, ..limits };
         let mut ends: Vec<End> = Vec::new();
         for start in starts {
-            match self.climb((rows, all), Arc::new(start), rough, control) {
+            match self.climb((rows, sample), Arc::new(start), rough, control) {
                 Err(Error::Interrupted) if !ends.is_empty() => break,
                 end => ends.push(end?),
             }
@@ -135,27 +150,24 @@ impl Ica {
         Ok((ends, winner))
     }
 
-    /// From one start to an optimum: first of some of the rows, where there are many, then of all.
+    /// From one start to an optimum: first of a sample of the rows, where there are many, then of all.
     fn climb(
         &self,
-        (rows, all): (&dyn RowSource, usize),
+        (rows, sample): (&dyn RowSource, Option<&dyn RowSource>),
         start: Arc<Mat<f64>>,
         limits: Limits,
         control: &Control<'_>,
     ) -> Result<End> {
-        let enough = LEAST_ROWS.max(ROWS_PER_PAIR * start.nrows() * start.nrows());
-        let Some(some) = Thinned::to_about(rows, enough, all).filter(|_| limits.tolerance < SKETCHED) else {
+        let Some(sample) = sample.filter(|_| limits.tolerance < SKETCHED) else {
             return self.climb_all(rows, start, limits, control);
         };
         let sketched = Limits { tolerance: SKETCHED, ..limits };
-        let (start, passes) = match self.climb_all(&some, Arc::clone(&start), sketched, control) {
-            Ok(end) => (end.found.matrix, end.journey.passes.div_ceil(some.step())),
+        let start = match self.climb_all(sample, Arc::clone(&start), sketched, control) {
+            Ok(end) => end.found.matrix,
             Err(Error::Interrupted) => return Err(Error::Interrupted),
-            Err(_) => (start, 0), // rows that say nothing by themselves
+            Err(_) => start, // rows that say nothing by themselves
         };
-        let mut end = self.climb_all(rows, start, limits, control)?;
-        end.journey.passes += passes;
-        Ok(end)
+        self.climb_all(rows, start, limits, control)
     }
 
     /// From one start to an optimum of these rows.

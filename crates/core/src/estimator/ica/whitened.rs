@@ -157,6 +157,22 @@ impl WhitenedRows<'_> {
     }
 }
 
+/// Rows that stand together in a sample.
+const RUN: usize = 256;
+
+impl WhitenedRows<'_> {
+    /// Every k-th run of rows, kept in memory: the same rows however they are cut into chunks.
+    pub(super) fn sample(&self, k: usize, control: &Control<'_>) -> Result<KeptRows> {
+        let chunks = map_chunks(self.source, |chunk| {
+            control.check()?;
+            let in_sample = |i: &usize| ((chunk.first_row() + i) / RUN).is_multiple_of(k);
+            let some: Vec<usize> = (0..chunk.nrows()).filter(in_sample).collect();
+            self.whitening.rows_of(&chunk.select(&some)?)
+        })?;
+        Ok(KeptRows { chunks, width: self.whitening.width() })
+    }
+}
+
 impl RowSource for WhitenedRows<'_> {
     fn n_features(&self) -> usize {
         self.whitening.width()
