@@ -173,7 +173,8 @@ async function themeTurns(page) {
   const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const light = await paper();
   await page.getByRole('button', { name: 'Dark colours' }).click();
-  assert.notEqual(await paper(), light);
+  // The page turns with the next frame.
+  await page.waitForFunction((before) => getComputedStyle(document.body).backgroundColor !== before, light, { timeout: 5000 });
 }
 
 describe('data sets', () => {
