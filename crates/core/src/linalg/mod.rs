@@ -11,6 +11,7 @@ mod graded;
 mod krylov;
 mod lanes;
 mod latent;
+mod narrow;
 mod roots;
 mod square;
 mod stiff;

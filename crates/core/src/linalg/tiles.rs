@@ -5,7 +5,8 @@
 
 use rayon::prelude::*;
 
-use super::{Mat, MatMut, MatRef, TASKS, add_product};
+use super::narrow::{NarrowBlock, add_narrow, add_narrow_transposed};
+use super::{Mat, MatMut, MatRef, TASKS};
 
 /// Rows and columns of a tile, which stays in a core's own cache: 512 kB.
 const TILE: usize = 256;
@@ -74,23 +75,23 @@ impl SymmetricTiles {
     /// A B for a block of vectors (n × b): Σ over tiles, in an order that does not depend on the threads.
     pub(crate) fn times(&self, block: MatRef<'_, f64>) -> Mat<f64> {
         let share = self.tiles.len().div_ceil(TASKS).max(1);
-        let parts: Vec<Mat<f64>> =
-            self.tiles.par_chunks(share).map(|tiles| self.part(tiles, block)).collect();
+        let vectors = NarrowBlock::of(block);
+        let parts: Vec<NarrowBlock> =
+            self.tiles.par_chunks(share).map(|tiles| self.part(tiles, &vectors)).collect();
         let mut parts = parts.into_iter();
-        let mut out = parts.next().unwrap_or_else(|| Mat::zeros(self.n, block.ncols()));
-        parts.for_each(|part| out += part);
-        out
+        let mut out = parts.next().unwrap_or_else(|| NarrowBlock::zeros(self.n, block.ncols()));
+        parts.for_each(|part| out.add(&part));
+        out.to_mat()
     }
 
-    fn part(&self, tiles: &[Tile], block: MatRef<'_, f64>) -> Mat<f64> {
-        let mut out = Mat::zeros(self.n, block.ncols());
-        for tile in tiles {
-            let (values, &Tile { first_row, first_column, rows, columns, .. }) = (tile.values(), tile);
-            let below = out.as_mut().subrows_mut(first_row, rows);
-            add_product(below, values, block.subrows(first_column, columns), 1.0);
+    fn part(&self, tiles: &[Tile], vectors: &NarrowBlock) -> NarrowBlock {
+        let mut out = NarrowBlock::zeros(self.n, vectors.ncols());
+        let width = vectors.width();
+        for Tile { first_row, first_column, rows, columns, cells } in tiles {
+            let (below, above) = (vectors.rows(*first_column, *columns), vectors.rows(*first_row, *rows));
+            add_narrow(out.rows_mut(*first_row, *rows), cells, below, width);
             if first_row != first_column {
-                let above = out.as_mut().subrows_mut(first_column, columns);
-                add_product(above, values.transpose(), block.subrows(first_row, rows), 1.0);
+                add_narrow_transposed(out.rows_mut(*first_column, *columns), cells, above, width);
             }
         }
         out
