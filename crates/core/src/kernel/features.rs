@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Compared, Filling, Kernel};
 use crate::data::Chunk;
 use crate::error::{Error, Result};
-use crate::linalg::{Cholesky, Mat, MatMut};
+use crate::linalg::{Cholesky, Mat, MatMut, MatRef, product};
 
 /// Rounding of L⁻¹ S L⁻ᵀ, relative to its trace, that is let pass: where landmarks are nearly combinations of others
 /// it is more, and rows are mapped before they are squared.
@@ -45,10 +45,9 @@ impl FeatureMap {
             return Err(Error::Length { what: "features of landmarks", expected: mean.len(), found: p });
         }
         let points = Compared::around(kernel, landmarks.as_ref(), mean, &vec![1.0; p], None)?;
-        let factor = Cholesky::new(points.gram()?, "the kernel matrix of the landmarks")?;
-        let trace: f64 = points.points().diagonal(points.points().columns()).iter().sum();
-        // A bound on what rounding of the entries of S does to the trace of L⁻¹ S L⁻ᵀ.
-        let rounding = f64::EPSILON * factor.inverse_size() * trace;
+        let gram = points.gram()?;
+        let factor = Cholesky::new(gram.clone(), "the kernel matrix of the landmarks")?;
+        let rounding = rounding_of_products(gram.as_ref(), &factor);
         Ok(Self { points: Arc::new(points), landmarks, factor, rounding })
     }
 
@@ -128,4 +127,16 @@ impl FeatureMap {
             f(first, values, self.points.diagonal(block, known))
         })
     }
+}
+
+/// What rounding each entry of S = Σ k(Z, x) k(Z, x)ᵀ does to the trace of L⁻¹ S L⁻ᵀ at most, relative to that trace:
+/// ε Σ |Sᵢⱼ| |K⁻¹ᵢⱼ| / tr S K⁻¹, with the landmarks themselves as the rows: S = K² (m × m).
+fn rounding_of_products(gram: MatRef<'_, f64>, factor: &Cholesky) -> f64 {
+    let m = gram.nrows();
+    let squares = product(gram, gram);
+    let mut inverse = Mat::identity(m, m);
+    factor.solve(inverse.as_mut());
+    let entries = squares.col_iter().zip(inverse.col_iter());
+    let sizes = entries.map(|(s, k)| s.iter().zip(k.iter()).map(|(s, k)| (s * k).abs()).sum::<f64>());
+    f64::EPSILON * sizes.sum::<f64>() / gram.diagonal().column_vector().sum()
 }

@@ -240,7 +240,12 @@ mod tests {
                 add_narrow(out.rows_mut(0, m), &cells, narrow.rows(0, k), width);
                 assert_eq!(out.to_mat(), &left + product(a.as_ref(), right.as_ref()), "{m} × {k}, {b}");
                 let mut out = narrow;
-                add_narrow_transposed(out.rows_mut(0, k), &cells, NarrowBlock::of(left.as_ref()).rows(0, m), width);
+                add_narrow_transposed(
+                    out.rows_mut(0, k),
+                    &cells,
+                    NarrowBlock::of(left.as_ref()).rows(0, m),
+                    width,
+                );
                 assert_eq!(out.to_mat(), &right + product(a.transpose(), left.as_ref()), "{m} × {k}, {b}");
             }
         }
