@@ -4,8 +4,8 @@ use super::Components;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::linalg::{
-    BlockKrylov, Eigen, Mat, MatRef, SymmetricTiles, leading_eigen_of, leading_entry, negligible,
-    power_of_two, symmetric_eigen,
+    BlockKrylov, Eigen, Mat, MatRef, SymmetricTiles, leading_eigen_by_reading, leading_eigen_of,
+    leading_entry, negligible, power_of_two, symmetric_eigen,
 };
 
 /// Below this size the whole decomposition is as fast as the leading part.
@@ -139,7 +139,7 @@ impl CentredKernel {
         Ok(KernelSpectrum { values, vectors, rank, trace, rest, negative: negative.or(last) })
     }
 
-    /// By block Krylov iteration: so many, or as many as hold a share of the trace; `None` where it does not pay.
+    /// By block Lanczos iteration: so many, or as many as hold a share of the trace; `None` where it does not pay.
     fn leading(&self, options: SpectrumOptions, control: &Control<'_>) -> Result<Option<Eigen>> {
         let n = self.roots.len();
         let pays = |q: usize| n > SMALL && 6 * q < n;
@@ -148,7 +148,7 @@ impl CentredKernel {
                 control.check()?;
                 Ok(self.multiply(block))
             };
-            let found = leading_eigen_of(BlockKrylov::narrow(n, q, options.seed), multiply)?.converged();
+            let found = leading_eigen_by_reading((n, q, options.seed), multiply)?.converged();
             Ok::<_, Error>(found.map(|eigen| scaled(eigen, self.unit)))
         };
         match options.components {

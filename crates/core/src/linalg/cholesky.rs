@@ -62,6 +62,14 @@ impl Cholesky {
         (0..self.l.nrows()).map(|i| self.l[(i, i)]).fold(f64::INFINITY, f64::min)
     }
 
+    /// ‖L⁻¹‖², the sum of the squared entries: the trace of A⁻¹.
+    pub(crate) fn inverse_size(&self) -> f64 {
+        let n = self.l.nrows();
+        let mut inverse = Mat::identity(n, n);
+        self.solve_lower(inverse.as_mut());
+        inverse.squared_norm_l2()
+    }
+
     /// log |A|.
     pub(crate) fn log_det(&self) -> f64 {
         2.0 * (0..self.l.nrows()).map(|i| self.l[(i, i)].ln()).sum::<f64>()

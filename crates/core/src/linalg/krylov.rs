@@ -20,8 +20,10 @@ const ROUNDING: f64 = 8.0 * f64::EPSILON;
 /// rounding too.
 const PATIENCE: usize = 3;
 
-/// Columns that products take at once: fewer cost as much.
-const COLUMNS: usize = 4;
+/// Products that only make a better start.
+const WARM_UPS: usize = 3;
+/// Blocks that the basis holds at most.
+const BLOCKS: usize = 6;
 
 /// The state of the iteration.
 #[derive(Debug, Clone)]
@@ -29,7 +31,6 @@ pub(crate) struct BlockKrylov {
     wanted: usize,
     tolerance: f64,
     block: usize,
-    warm_ups: usize,     // products that only make a better start
     limit: usize,        // of columns of the basis
     basis: Mat<f64>,     // Q (n × m), orthonormal
     image: Mat<f64>,     // A Q (n × m)
@@ -59,18 +60,7 @@ impl BlockKrylov {
     /// Looks for the `wanted` largest eigenpairs of an n × n matrix.
     pub(crate) fn new(n: usize, wanted: usize, seed: u64) -> Self {
         // Oversampling: the gap that matters is to the first eigenvalue outside the block.
-        Self::with_block(n, wanted, wanted + 8 + wanted / 4, 6, seed)
-    }
-
-    /// The same with a block that is little more than what is wanted, and a basis of many of them. More products, of
-    /// fewer columns in all: for matrices whose products take as long as their columns.
-    pub(crate) fn narrow(n: usize, wanted: usize, seed: u64) -> Self {
-        let block = (wanted + 2 + wanted / 16).next_multiple_of(COLUMNS);
-        Self { warm_ups: 0, ..Self::with_block(n, wanted, block, 14, seed) }
-    }
-
-    fn with_block(n: usize, wanted: usize, block: usize, blocks: usize, seed: u64) -> Self {
-        let block = block.min(n);
+        let block = (wanted + 8 + wanted / 4).min(n);
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let start = Mat::from_fn(n, block, |_, _| StandardNormal.sample(&mut rng));
         let empty = Mat::zeros(n, 0);
@@ -78,8 +68,7 @@ impl BlockKrylov {
             wanted,
             tolerance: Self::TOLERANCE,
             block,
-            warm_ups: 3,
-            limit: (blocks * block).min(n),
+            limit: (BLOCKS * block).min(n),
             next: orthonormal_outside(&start, empty.as_ref()),
             basis: empty.clone(),
             image: empty,
@@ -228,7 +217,7 @@ fn beside(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
 
 /// An orthonormal basis of what the columns add to the span of `basis`; directions lost to rounding are left
 /// out.
-fn orthonormal_outside(columns: &Mat<f64>, basis: MatRef<'_, f64>) -> Mat<f64> {
+pub(super) fn orthonormal_outside(columns: &Mat<f64>, basis: MatRef<'_, f64>) -> Mat<f64> {
     let mut block = columns.clone();
     scale_to_unit(&mut block);
     for _ in 0..2 {
@@ -306,7 +295,7 @@ pub(crate) fn leading_eigen_of(
     multiply: impl Fn(MatRef<'_, f64>) -> Result<Mat<f64>>,
 ) -> Result<LeadingEigen> {
     let n = krylov.next_block().nrows();
-    for _ in 0..krylov.warm_ups {
+    for _ in 0..WARM_UPS {
         let image = multiply(krylov.next_block())?;
         krylov.warm_up(&image);
     }

@@ -9,6 +9,7 @@ mod eigen;
 mod elementary;
 mod graded;
 mod krylov;
+mod lanczos;
 mod lanes;
 mod latent;
 mod narrow;
@@ -37,6 +38,7 @@ pub(crate) use graded::{
     graded_eigen_of_rests, graded_right_singular, padded,
 };
 pub(crate) use krylov::{BlockKrylov, leading_eigen, leading_eigen_of};
+pub(crate) use lanczos::leading_eigen_by_reading;
 pub(crate) use lanes::{Lanes, packed, packed_len, pair_products};
 pub(crate) use latent::{GradedFactor, LatentFactor};
 pub(crate) use roots::{ObservedCell, RootLanes};

@@ -108,16 +108,15 @@ impl WithSimd for ByColumns<'_> {
             return;
         }
         let m = out.len() / width;
-        let mut groups = out.chunks_exact_mut(ROWS * width);
         let mut first = 0;
-        for out in &mut groups {
-            let terms = || a.chunks_exact(m).map(|column| cells(&column[first..]));
-            add_terms::<S, ROWS, _>(simd, out, block, width, terms);
+        while first + ROWS <= m {
+            let rows = &mut out[first * width..(first + ROWS) * width];
+            add_terms::<S, ROWS, _>(simd, rows, block, width, AcrossColumns { a, m, first });
             first += ROWS;
         }
-        for out in groups.into_remainder().chunks_exact_mut(width) {
-            let terms = || a.chunks_exact(m).map(|column| [column[first]]);
-            add_terms::<S, 1, _>(simd, out, block, width, terms);
+        while first < m {
+            let row = &mut out[first * width..(first + 1) * width];
+            add_terms::<S, 1, _>(simd, row, block, width, AcrossColumns { a, m, first });
             first += 1;
         }
     }
@@ -132,74 +131,137 @@ impl WithSimd for ByRows<'_> {
         if width == 0 || block.is_empty() {
             return;
         }
-        let m = block.len() / width;
-        let (mut groups, mut columns) = (out.chunks_exact_mut(ROWS * width), a.chunks_exact(ROWS * m));
-        for (out, a) in (&mut groups).zip(&mut columns) {
-            let column: [&[f64]; ROWS] = std::array::from_fn(|r| &a[r * m..(r + 1) * m]);
-            let terms = || (0..m).map(|i| std::array::from_fn(|r| column[r][i]));
-            add_terms::<S, ROWS, _>(simd, out, block, width, terms);
+        let (m, k) = (block.len() / width, out.len() / width);
+        let mut first = 0;
+        while first + ROWS <= k {
+            let rows = &mut out[first * width..(first + ROWS) * width];
+            let columns: [&[f64]; ROWS] = std::array::from_fn(|r| &a[(first + r) * m..(first + r + 1) * m]);
+            add_terms::<S, ROWS, _>(simd, rows, block, width, AlongColumns { columns });
+            first += ROWS;
         }
-        let rest = groups.into_remainder().chunks_exact_mut(width);
-        for (out, column) in rest.zip(columns.remainder().chunks_exact(m)) {
-            add_terms::<S, 1, _>(simd, out, block, width, || column.iter().map(|a| [*a]));
+        while first < k {
+            let row = &mut out[first * width..(first + 1) * width];
+            add_terms::<S, 1, _>(
+                simd,
+                row,
+                block,
+                width,
+                AlongColumns { columns: [&a[first * m..(first + 1) * m]] },
+            );
+            first += 1;
         }
     }
 }
 
-#[inline(always)]
-fn cells(column: &[f64]) -> [f64; ROWS] {
-    let column = &column[..ROWS];
-    std::array::from_fn(|r| column[r])
+/// What each row of the vectors is multiplied by for R rows of the result. Loops over these are written out, without
+/// iterators: those are not always compiled for the vector unit that was found, and then take ten times as long.
+trait Terms<const R: usize>: Copy {
+    fn of(&self, row: usize) -> [f64; R];
 }
 
-/// R rows of the result (R × width): the terms, one for each row of the vectors (· × width), times those rows. Columns
-/// go in groups of three registers or two: a single one would wait for its own sums.
+/// Rows first … first + R of A (m × k).
+#[derive(Clone, Copy)]
+struct AcrossColumns<'a> {
+    a: &'a [f64],
+    m: usize,
+    first: usize,
+}
+
+/// R columns of A.
+#[derive(Clone, Copy)]
+struct AlongColumns<'a, const R: usize> {
+    columns: [&'a [f64]; R],
+}
+
+impl<const R: usize> Terms<R> for AcrossColumns<'_> {
+    #[inline(always)]
+    fn of(&self, row: usize) -> [f64; R] {
+        let from = row * self.m + self.first;
+        let cells = &self.a[from..from + R];
+        let mut out = [0.0; R];
+        let mut r = 0;
+        while r < R {
+            out[r] = cells[r];
+            r += 1;
+        }
+        out
+    }
+}
+
+impl<const R: usize> Terms<R> for AlongColumns<'_, R> {
+    #[inline(always)]
+    fn of(&self, row: usize) -> [f64; R] {
+        let mut out = [0.0; R];
+        let mut r = 0;
+        while r < R {
+            out[r] = self.columns[r][row];
+            r += 1;
+        }
+        out
+    }
+}
+
+/// R rows of the result (R × width): the terms of each row of the vectors (· × width), times that row. Columns go in
+/// groups of three registers or two: a single one would wait for its own sums.
 #[inline(always)]
-fn add_terms<S: Simd, const R: usize, I: Iterator<Item = [f64; R]>>(
+fn add_terms<S: Simd, const R: usize, T: Terms<R>>(
     simd: S,
     out: &mut [f64],
     block: &[f64],
     width: usize,
-    terms: impl Fn() -> I,
+    terms: T,
 ) {
     if width % S::F64_LANES != 0 {
-        return add_terms_cell_by_cell(out, block, width, terms());
+        return add_terms_cell_by_cell(out, block, width, terms);
     }
     let ((out, _), (block, _)) = (S::as_mut_simd_f64s(out), S::as_simd_f64s(block));
     let width = width / S::F64_LANES;
     let mut first = 0;
     while first < width {
         first += match width - first {
-            1 => add_group::<S, R, 1>(simd, out, block, (width, first), terms()),
-            2 | 4 => add_group::<S, R, 2>(simd, out, block, (width, first), terms()),
-            _ => add_group::<S, R, 3>(simd, out, block, (width, first), terms()),
+            1 => add_group::<S, R, 1, T>(simd, out, block, (width, first), terms),
+            2 | 4 => add_group::<S, R, 2, T>(simd, out, block, (width, first), terms),
+            _ => add_group::<S, R, 3, T>(simd, out, block, (width, first), terms),
         };
     }
 }
 
 /// The same for V registers of columns from `first` on: R·V sums stay in registers from the first term to the last.
 #[inline(always)]
-fn add_group<S: Simd, const R: usize, const V: usize>(
+fn add_group<S: Simd, const R: usize, const V: usize, T: Terms<R>>(
     simd: S,
     out: &mut [S::f64s],
     block: &[S::f64s],
     (width, first): (usize, usize),
-    terms: impl Iterator<Item = [f64; R]>,
+    terms: T,
 ) -> usize {
     let mut sums = [[simd.splat_f64s(0.0); V]; R];
-    for (row, cells) in block.chunks_exact(width).zip(terms) {
-        let row = &row[first..first + V];
-        for (sums, cell) in sums.iter_mut().zip(cells) {
-            let cell = simd.splat_f64s(cell);
-            for (sum, x) in sums.iter_mut().zip(row) {
-                *sum = simd.mul_add_f64s(cell, *x, *sum);
+    let rows = block.len() / width;
+    let mut i = 0;
+    while i < rows {
+        let row = &block[i * width + first..i * width + first + V];
+        let cells = terms.of(i);
+        let mut r = 0;
+        while r < R {
+            let cell = simd.splat_f64s(cells[r]);
+            let mut v = 0;
+            while v < V {
+                sums[r][v] = simd.mul_add_f64s(cell, row[v], sums[r][v]);
+                v += 1;
             }
+            r += 1;
         }
+        i += 1;
     }
-    for (out, sums) in out.chunks_exact_mut(width).zip(sums) {
-        for (out, sum) in out[first..first + V].iter_mut().zip(sums) {
-            *out = simd.add_f64s(*out, sum);
+    let mut r = 0;
+    while r < R {
+        let row = &mut out[r * width + first..r * width + first + V];
+        let mut v = 0;
+        while v < V {
+            row[v] = simd.add_f64s(row[v], sums[r][v]);
+            v += 1;
         }
+        r += 1;
     }
     V
 }
@@ -209,10 +271,10 @@ fn add_terms_cell_by_cell<const R: usize>(
     out: &mut [f64],
     block: &[f64],
     width: usize,
-    terms: impl Iterator<Item = [f64; R]>,
+    terms: impl Terms<R>,
 ) {
-    for (row, cells) in block.chunks_exact(width).zip(terms) {
-        for (out, cell) in out.chunks_exact_mut(width).zip(cells) {
+    for (i, row) in block.chunks_exact(width).enumerate() {
+        for (out, cell) in out.chunks_exact_mut(width).zip(terms.of(i)) {
             out.iter_mut().zip(row).for_each(|(out, x)| *out += cell * x);
         }
     }
