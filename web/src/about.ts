@@ -113,6 +113,7 @@ export interface About {
     novelty: boolean;
     groups: number | null;
     probabilities: boolean;
+    limits: { level: number; complete: boolean; each: boolean } | null;
     grid: { side: number; from: [number, number]; to: [number, number] } | null;
   };
 }

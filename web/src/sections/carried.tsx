@@ -7,6 +7,7 @@ import { correlation, correlationRatio } from '../maths/statistics';
 import { Figure } from '../plots/figure';
 import { Heat, SignedLegend } from '../plots/heat';
 import { Table } from '../plots/table';
+import { names, numbers } from './columns';
 
 export interface Association {
   column: string;
@@ -46,9 +47,9 @@ export function CarriedColumns({ data }: { data: Data }) {
           file="carried-columns"
           rows={found.length}
           columns={[
-            { name: 'column', left: true, show: (i) => <bdi class="name">{label(found[i]!.column)}</bdi>, sort: (i) => found[i]!.column },
+            names('column', (i) => found[i]!.column),
             { name: 'measure', show: (i) => found[i]!.measure, sort: (i) => found[i]!.measure },
-            ...data.names.map((name, k) => ({ name, show: (i: number) => fixed(found[i]!.values[k]!, 3), sort: (i: number) => found[i]!.values[k]! })),
+            ...data.names.map((name, k) => numbers(name, (i) => found[i]!.values[k]!, (x) => fixed(x, 3))),
           ]}
         />
       )}

@@ -3,9 +3,9 @@ import { useMemo, useState } from 'preact/hooks';
 import { colourOptions, colouring, shapeOptions, shapesOf } from '../colouring';
 import { command } from '../commands';
 import type { Data } from '../data';
-import { count, fixed, label, number, plural } from '../format';
+import { count, fixed, label, plural } from '../format';
 import { symmetricEigen } from '../maths/linalg';
-import { chi2Quantile } from '../maths/special';
+import { squaredRadius } from '../maths/special';
 import { extent } from '../maths/statistics';
 import { Check, Choice, Figure, Select } from '../plots/figure';
 import { saveCsv } from '../plots/export';
@@ -13,6 +13,7 @@ import { SHAPES, placeLabels } from '../plots/points';
 import { Scatter, type View } from '../plots/scatter';
 import { Table } from '../plots/table';
 import { axes, colourBy, dark, focus, select, selected, selection, shapeBy } from '../state';
+import { numbers, rowNames } from './columns';
 import { spaced } from './loadings';
 
 export function Latent({ data }: { data: Data }) {
@@ -217,20 +218,21 @@ function Labels({ data, view }: { data: Data; view: View }) {
 function Ellipses({ data, rows, view, a, b }: { data: Data; rows: number[]; view: View; a: number; b: number }) {
   const model = data.model!;
   const q = model.q;
-  const size = Math.sqrt(chi2Quantile(0.5, 2));
   const shapes = useMemo(
     () =>
       rows.slice(0, 300).map((i) => {
-        const c = model.covariance(data.cells.row(i));
+        const { scale: c, degreesOfFreedom } = model.spread(data.cells.row(i));
         const two = Float64Array.of(c[a * q + a]!, c[a * q + b] ?? 0, c[a * q + b] ?? 0, c[b * q + b] ?? 0);
-        return { i, eigen: symmetricEigen(two, 2) };
+        const { values, vectors } = symmetricEigen(two, 2);
+        const size = Math.sqrt(squaredRadius(0.5, degreesOfFreedom));
+        return { i, vectors, half: Array.from(values, (value) => size * Math.sqrt(Math.max(value, 0))) };
       }),
     [data, rows, a, b],
   );
-  const path = (i: number, { values, vectors }: ReturnType<typeof symmetricEigen>) => {
+  const path = ({ i, half, vectors }: (typeof shapes)[number]) => {
     const points: string[] = [];
     for (let t = 0; t < 32; t++) {
-      const [u, v] = [Math.cos((t * Math.PI) / 16) * size * Math.sqrt(Math.max(values[0]!, 0)), Math.sin((t * Math.PI) / 16) * size * Math.sqrt(Math.max(values[1]!, 0))];
+      const [u, v] = [Math.cos((t * Math.PI) / 16) * half[0]!, Math.sin((t * Math.PI) / 16) * half[1]!];
       const [x, y] = [data.coordinates[a]![i]! + vectors[0]! * u + vectors[1]! * v, (data.coordinates[b]?.[i] ?? 0) + vectors[2]! * u + vectors[3]! * v];
       points.push(`${view.x(x).toFixed(1)},${view.y(y).toFixed(1)}`);
     }
@@ -238,8 +240,8 @@ function Ellipses({ data, rows, view, a, b }: { data: Data; rows: number[]; view
   };
   return (
     <g>
-      {shapes.filter(({ eigen }) => Number.isFinite(eigen.values[0]!)).map(({ i, eigen }) => (
-        <path key={i} class="ellipse" d={path(i, eigen)} />
+      {shapes.filter(({ half }) => Number.isFinite(half[0]!)).map((shape) => (
+        <path key={shape.i} class="ellipse" d={path(shape)} />
       ))}
     </g>
   );
@@ -276,8 +278,8 @@ function ScoreTable({ data }: { data: Data }) {
       onPick={(row) => (focus.value = row)}
       picked={focus.value}
       columns={[
-        { name: 'row', left: true, show: (i) => <bdi class="name">{data.rowName(i)}</bdi>, sort: (i) => data.numbers[i]! + 1 },
-        ...shown.map((z, k) => ({ name: data.names[k]!, show: (i: number) => number(z[i]), sort: (i: number) => z[i]! })),
+        rowNames(data),
+        ...shown.map((z, k) => numbers(data.names[k]!, (i) => z[i]!)),
       ]}
     />
   );

@@ -11,6 +11,7 @@ import { SignedImage } from '../plots/picture';
 import { Table } from '../plots/table';
 import { useWidth } from '../plots/size';
 import { axes, dark } from '../state';
+import { features, numbers } from './columns';
 
 export type Scale = 'correlation' | 'squared' | 'given';
 const SCALES: [Scale, string][] = [
@@ -87,7 +88,7 @@ function LoadingTable({ data, value, most }: { data: Data; value: (j: number, k:
       rows={data.p}
       first={50}
       columns={[
-        { name: 'feature', left: true, show: (j) => <bdi class="name">{label(data.features[j]!)}</bdi>, sort: (j) => data.features[j]! },
+        features(data),
         ...data.names.slice(0, data.model!.q).map((name, k) => ({
           name,
           show: (j: number) => fixed(value(j, k), 3),
@@ -95,7 +96,7 @@ function LoadingTable({ data, value, most }: { data: Data; value: (j: number, k:
           text: (j: number) => value(j, k),
           background: (j: number) => css(signed((0.75 * value(j, k)) / most, isDark)),
         })),
-        { name: 'explained', show: (j) => percent(communality(data, j)), sort: (j) => communality(data, j) },
+        numbers('explained', (j) => communality(data, j), percent),
       ]}
     />
   );
@@ -209,12 +210,12 @@ function LoadingBars({ data }: { data: Data }) {
           file={`loadings-${data.names[k]}`}
           rows={data.p}
           columns={[
-            { name: 'feature', left: true, show: (j) => <bdi class="name">{label(data.features[j]!)}</bdi>, sort: (j) => data.features[j]! },
+            features(data),
             { name: data.names[k]!, show: (j) => fixed(value(j), 4), sort: (j) => Math.abs(value(j)), text: (j) => value(j) },
             ...(known
               ? [
-                  { name: 'from', show: (j: number) => fixed(known.low(j, k), 4), sort: (j: number) => known.low(j, k) },
-                  { name: 'to', show: (j: number) => fixed(known.high(j, k), 4), sort: (j: number) => known.high(j, k) },
+                  numbers('from', (j) => known.low(j, k), (x) => fixed(x, 4)),
+                  numbers('to', (j) => known.high(j, k), (x) => fixed(x, 4)),
                 ]
               : []),
           ]}
@@ -247,10 +248,10 @@ function Circle({ data }: { data: Data }) {
           file="correlation-circle"
           rows={data.p}
           columns={[
-            { name: 'feature', left: true, show: (j) => <bdi class="name">{label(data.features[j]!)}</bdi>, sort: (j) => data.features[j]! },
-            { name: data.names[a]!, show: (j) => fixed(value(j, a), 3), sort: (j) => value(j, a) },
-            { name: data.names[b]!, show: (j) => fixed(value(j, b), 3), sort: (j) => value(j, b) },
-            { name: 'length', show: (j) => fixed(strength(j), 3), sort: strength },
+            features(data),
+            numbers(data.names[a]!, (j) => value(j, a), (x) => fixed(x, 3)),
+            numbers(data.names[b]!, (j) => value(j, b), (x) => fixed(x, 3)),
+            numbers('length', strength, (x) => fixed(x, 3)),
           ]}
         />
       )}

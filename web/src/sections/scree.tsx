@@ -3,13 +3,14 @@ import { useState } from 'preact/hooks';
 import type { ChoiceLine } from '../about';
 import { inspect, selectCommand } from '../commands';
 import type { Data } from '../data';
-import { fixed, number, percent } from '../format';
+import { fixed, percent } from '../format';
 import { Choice, Figure } from '../plots/figure';
 import { LinePlot } from '../plots/lines';
 import { Table } from '../plots/table';
 import { useWidth } from '../plots/size';
 import { scaleLinear } from 'd3-scale';
 import { LeftAxis } from '../plots/axis';
+import { numbers } from './columns';
 
 const MOST = 40;
 
@@ -51,9 +52,9 @@ function Variances({ data }: { data: Data }) {
           file="scree"
           rows={about.eigenvalues.length}
           columns={[
-            { name: 'direction', show: (k) => `${k + 1}`, sort: (k) => k + 1 },
-            { name: 'variance', show: (k) => number(about.eigenvalues[k]), sort: (k) => about.eigenvalues[k]! },
-            { name: 'share', show: (k) => percent(about.eigenvalues[k]! / total), sort: (k) => about.eigenvalues[k]! / total },
+            numbers('direction', (k) => k + 1),
+            numbers('variance', (k) => about.eigenvalues[k]!),
+            numbers('share', (k) => about.eigenvalues[k]! / total, percent),
             { name: 'kept', show: (k) => (k < kept ? 'yes' : 'no') },
           ]}
         />
@@ -143,7 +144,7 @@ function HowMany({ data }: { data: Data }) {
 }
 
 function ChoiceTable({ lines }: { lines: ChoiceLine[] }) {
-  const column = (name: string, key: keyof ChoiceLine) => ({ name, show: (k: number) => number(lines[k]![key]), sort: (k: number) => lines[k]![key] ?? NaN });
+  const column = (name: string, key: keyof ChoiceLine) => numbers(name, (k) => lines[k]![key] ?? NaN);
   return (
     <Table
       caption="Criteria for each number of components"
@@ -152,7 +153,7 @@ function ChoiceTable({ lines }: { lines: ChoiceLine[] }) {
       first={40}
       columns={[
         column('q', 'components'),
-        { name: 'explained', show: (k) => fixed(lines[k]!.explained, 4), sort: (k) => lines[k]!.explained },
+        numbers('explained', (k) => lines[k]!.explained, (x) => fixed(x, 4)),
         column('log-likelihood', 'log_likelihood'),
         column('AIC', 'aic'),
         column('BIC', 'bic'),

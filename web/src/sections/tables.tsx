@@ -2,10 +2,11 @@
 import type { TableTold } from '../about';
 import { inspect } from '../commands';
 import type { Data } from '../data';
-import { label } from '../format';
+import { fixed, label } from '../format';
 import { Command, Figure } from '../plots/figure';
 import { Heat } from '../plots/heat';
 import { Table } from '../plots/table';
+import { numbers } from './columns';
 
 export function Tables({ data }: { data: Data }) {
   const { about } = data;
@@ -23,7 +24,7 @@ export function Tables({ data }: { data: Data }) {
               caption="Correlations of the factors"
               file="factor-correlations"
               rows={phi.length}
-              columns={[{ name: 'factor', left: true, show: (a) => data.names[a]! }, ...data.names.map((name, b) => ({ name, show: (a: number) => phi[a]![b]!.toFixed(3), sort: (a: number) => phi[a]![b]! }))]}
+              columns={[{ name: 'factor', left: true, show: (a) => data.names[a]! }, ...data.names.map((name, b) => numbers(name, (a) => phi[a]![b]!, (x) => fixed(x, 3)))]}
             />
           )}
         >
