@@ -117,3 +117,9 @@ export interface About {
     grid: { side: number; from: [number, number]; to: [number, number] } | null;
   };
 }
+
+/** What the coordinates of a model are called: components, factors, sources; of a plane for drawing, directions. */
+export function componentWords({ components, answers }: About): { one: string; many: string } {
+  const many = answers.map ? 'directions' : components;
+  return { one: many.replace(/s$/, ''), many };
+}

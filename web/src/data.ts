@@ -57,13 +57,21 @@ export interface Data {
 
 const MOST_LABELS = 60;
 
+/** Columns that say more of a row than its name: all but an id that tells rows apart. */
+export const otherColumns = ({ carried, about, n }: Data): Carried[] =>
+  carried.filter((column, index) => index !== about.id || !isUnique(column, n));
+
+function isUnique(column: Carried, n: number): boolean {
+  const distinct = new Set<string>();
+  for (let i = 0; i < n; i++) distinct.add(column.text(i));
+  return distinct.size === n && !distinct.has('');
+}
+
 /** The id where it tells rows apart; otherwise the number of the row, with the id beside it. */
 function rowNames(id: Carried | null, numbers: Uint32Array): (row: number) => string {
   const plain = (row: number) => `row ${numbers[row]! + 1}`;
   if (!id) return plain;
-  const distinct = new Set<string>();
-  for (let i = 0; i < numbers.length; i++) distinct.add(id.text(i));
-  const unique = distinct.size === numbers.length && !distinct.has('');
+  const unique = isUnique(id, numbers.length);
   return (row) => (unique ? label(id.text(row), 60) : `${plain(row)} (${label(id.text(row), 40)})`);
 }
 

@@ -23,9 +23,10 @@ export function Heat({ label: name, rows, columns, value, most, numbers = true, 
   const isDark = dark.value;
   const labelled = rows.length <= 80;
   const left = labelled ? Math.min(190, Math.max(40, ...rows.map((text) => 7 * Math.min(26, text.length) + 12))) : 8;
-  const top = columns.length <= 40 ? (columns.some((text) => text.length > 4) ? 84 : 26) : 8;
+  const longest = Math.min(14, Math.max(0, ...columns.map((text) => text.length)));
+  const top = columns.length <= 40 ? (longest > 4 ? 22 + 4.8 * longest : 26) : 8;
   const wide = Math.max(2, Math.min(numbers ? 64 : cell, (width - left - 8) / Math.max(1, columns.length)));
-  const high = Math.max(1, Math.min(labelled ? 22 : 3, Math.max(1, 640 / Math.max(1, rows.length))), labelled ? 15 : 1);
+  const high = Math.max(1, Math.min(labelled ? 22 : 8, Math.max(1, 640 / Math.max(1, rows.length))), labelled ? 15 : 1);
   useEffect(() => {
     const context = canvas.current?.getContext('2d');
     if (!context || rows.length === 0 || columns.length === 0) return;

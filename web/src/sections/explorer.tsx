@@ -14,7 +14,9 @@ import { useWidth } from '../plots/size';
 import { Table } from '../plots/table';
 import { axes, colourBy, dark, focus, place, selection } from '../state';
 import { features, numbers } from './columns';
-import { axisName } from './latent';
+import { axisName, strip } from './latent';
+
+const NOTHING = new Float64Array(0);
 
 type Show = 'image' | 'stick' | 'bars' | 'curve';
 
@@ -71,7 +73,7 @@ export function Explorer({ data }: { data: Data }) {
   };
   const isDark = dark.value;
   const colours = useMemo(() => colouring(data, colourBy.value, isDark), [data, colourBy.value, isDark]);
-  const zeros = useMemo(() => new Float64Array(data.n), [data]);
+  const side = useMemo(() => (b === a ? strip(data.n) : null), [data, a === b]);
   const range = useMemo(() => cellRange(data), [data]);
   const thumbnails = useMemo(
     () => (pictures && data.about.image ? (context: CanvasRenderingContext2D, view: View) => mosaic(data, decoder, context, view, at, a, b, range) : undefined),
@@ -113,8 +115,8 @@ export function Explorer({ data }: { data: Data }) {
         <div class="plane">
           <Scatter
             label="The latent plane and the place in it"
-            x={data.coordinates[a] ?? zeros}
-            y={b === a ? zeros : (data.coordinates[b] ?? zeros)}
+            x={data.coordinates[a] ?? NOTHING}
+            y={side ?? data.coordinates[b] ?? NOTHING}
             xName={axisName(data, a)}
             yName={b === a ? '' : axisName(data, b)}
             colours={colours.words}
@@ -224,7 +226,7 @@ function RowBars({ data, decoder, row, observed }: { data: Data; decoder: Decode
   });
   return (
     <>
-      <Bars label="The expected row" bars={bars} xName="deviations from the mean" most={4.5} least={-4.5} row={data.p > 20 ? 15 : 22} />
+      <Bars label="The expected row" bars={bars} xName="deviations from the mean" most={4.5} least={-4.5} row={Math.max(15, Math.min(38, Math.floor(380 / bars.length)))} />
       {data.p > MOST_BARS && <p class="quiet">The {MOST_BARS} features that move most; the table has all.</p>}
     </>
   );

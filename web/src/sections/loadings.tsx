@@ -1,5 +1,6 @@
 // Loadings: how features and components belong together, as numbers, colours, bars and a circle.
 import { useMemo, useState } from 'preact/hooks';
+import { componentWords } from '../about';
 import { css, signed } from '../colours';
 import { inspect } from '../commands';
 import type { Data } from '../data';
@@ -39,11 +40,12 @@ export function Loadings({ data }: { data: Data }) {
   const names = useMemo(() => order.map((j) => data.features[j]!), [order]);
   const cell = useMemo(() => (row: number, k: number) => value(order[row]!, k), [value, order]);
   const columns = useMemo(() => data.names.slice(0, shown), [shown]);
+  const words = componentWords(data.about);
   return (
     <>
       {data.about.image && <Images data={data} />}
       <Figure
-        title="Features and components"
+        title={`Features and ${words.many}`}
         file="loadings"
         command={inspect(data.about, '--json')}
         controls={
@@ -55,10 +57,10 @@ export function Loadings({ data }: { data: Data }) {
         caption={
           <>
             {scale === 'given'
-              ? 'What one unit of a component does to each feature, in the units of the data.'
+              ? `What one unit of a ${words.one} does to each feature, in the units of the data.`
               : scale === 'squared'
-                ? 'Squared correlations: the share of a feature’s variance that goes with each component.'
-                : 'Correlations of features and components under the model.'}{' '}
+                ? `Squared correlations: the share of a feature’s variance that goes with each ${words.one}.`
+                : `Correlations of features and ${words.many} under the model.`}{' '}
             <SignedLegend most={most} />
           </>
         }
@@ -107,18 +109,19 @@ function Images({ data }: { data: Data }) {
   const q = Math.min(data.model!.q, 36);
   const value = loadingsOf(data, 'given');
   const size = data.about.image!;
+  const words = componentWords(data.about);
   return (
     <Figure
-      title="Components as images"
+      title={`${words.many[0]!.toUpperCase()}${words.many.slice(1)} as images`}
       file="component-images"
       command={inspect(data.about, '--json')}
-      caption="What each component does to the pixels: blue rises with it, orange falls. Each image has its own scale."
+      caption={`What each ${words.one} does to the pixels: blue rises with it, orange falls. Each image has its own scale.`}
       table={() => <LoadingTable data={data} value={value} most={largest(data, value)} />}
     >
       <div class="images small">
         {Array.from({ length: q }, (_, k) => (
           <div key={k}>
-            <SignedImage size={size} value={(at) => value(at, k)} width={Math.min(104, (104 * size.width) / size.height)} label={`Component ${data.names[k]} as an image`} />
+            <SignedImage size={size} value={(at) => value(at, k)} width={Math.min(104, (104 * size.width) / size.height)} label={`The ${words.one} ${data.names[k]} as an image`} />
             <p class="quiet">{data.names[k]}</p>
           </div>
         ))}
@@ -178,6 +181,7 @@ function standardisedErrors(data: Data): number[][] | null {
 const MOST_BARS = 30;
 
 function LoadingBars({ data }: { data: Data }) {
+  const words = componentWords(data.about);
   const [component, setComponent] = useState(0);
   const q = data.model!.q;
   const k = Math.min(component, q - 1);
@@ -195,15 +199,15 @@ function LoadingBars({ data }: { data: Data }) {
     text: fixed(value(j), 3),
     ...(known ? { low: known.low(j, k), high: known.high(j, k) } : errors?.[j] ? { low: value(j) - 1.96 * errors[j]![k]!, high: value(j) + 1.96 * errors[j]![k]! } : {}),
   }));
-  const words = known ? `${known.words}; loadings in the units of the data.` : errors ? '95 % intervals from standard errors; standardised loadings.' : 'Standardised loadings; no intervals are known for this model.';
+  const told = known ? `${known.words}; loadings in the units of the data.` : errors ? '95 % intervals from standard errors; standardised loadings.' : 'Standardised loadings; no intervals are known for this model.';
   const rest = data.p > MOST_BARS ? ` The ${MOST_BARS} largest of ${data.p} are shown.` : '';
   return (
     <Figure
-      title="One component at a time"
+      title={`One ${words.one} at a time`}
       file={`loadings-${data.names[k] ?? k}`}
       command={inspect(data.about, known || errors ? '--errors' : '')}
-      controls={<Select label="component" value={String(k)} options={data.names.slice(0, q).map((name, i) => ({ value: String(i), label: name }))} onChange={(v) => setComponent(Number(v))} />}
-      caption={`The largest loadings first. ${words}${rest}`}
+      controls={<Select label={words.one} value={String(k)} options={data.names.slice(0, q).map((name, i) => ({ value: String(i), label: name }))} onChange={(v) => setComponent(Number(v))} />}
+      caption={`The largest loadings first. ${told}${rest}`}
       table={() => (
         <Table
           caption={`Loadings of ${data.names[k]}`}
@@ -241,7 +245,7 @@ function Circle({ data }: { data: Data }) {
       title="Correlation circle"
       file="correlation-circle"
       command={inspect(data.about, '--json')}
-      caption={`Features as arrows: their correlations with ${data.names[a]} and ${data.names[b]}, the components of the latent plot. An arrow that reaches the circle is explained by the two.`}
+      caption={`Features as arrows: their correlations with ${data.names[a]} and ${data.names[b]}, the ${componentWords(data.about).many} of the latent plot. An arrow that reaches the circle is explained by the two.`}
       table={() => (
         <Table
           caption="Correlations with two components"
@@ -282,9 +286,13 @@ function Circle({ data }: { data: Data }) {
   );
 }
 
-/** Labels with room between them; those of long arrows come first. */
+/** Labels with room between them: those of long arrows come first, others give way up or down, or are left out. */
 export function spaced<T extends { x: number; y: number }>(labels: T[]): T[] {
   const kept: T[] = [];
-  for (const one of labels) if (kept.every((other) => Math.abs(other.y - one.y) > 12 || Math.abs(other.x - one.x) > 90)) kept.push(one);
+  const free = (x: number, y: number) => kept.every((other) => Math.abs(other.y - y) >= 12 || Math.abs(other.x - x) > 90);
+  for (const one of labels) {
+    const lift = [0, 12, -12, 24, -24].find((by) => free(one.x, one.y + by));
+    if (lift !== undefined) kept.push({ ...one, y: one.y + lift });
+  }
   return kept;
 }

@@ -3,7 +3,7 @@ import { Fragment } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { colouring } from '../colouring';
 import { command } from '../commands';
-import { cellRange, type Data, type Limits } from '../data';
+import { cellRange, otherColumns, type Data, type Limits } from '../data';
 import { count, fixed, label, measured, number, plural, probability } from '../format';
 import { contributions, type CellTold } from '../maths/contributions';
 import { Figure } from '../plots/figure';
@@ -39,7 +39,7 @@ function Distances({ data }: { data: Data }) {
       title="Distances"
       file="distances"
       wide
-      command={command(data.about, 'score', limits ? `--limits ${limits.level}` : '')}
+      command={t2 || novelty ? command(data.about, 'score', limits ? `--limits ${limits.level}` : '') : command(data.about, 'reconstruct')}
       caption={
         <>
           {t2
@@ -59,10 +59,10 @@ function Distances({ data }: { data: Data }) {
         x={t2 ?? order}
         y={spe}
         xName={t2 ? 'T² (within the plane)' : 'row'}
-        yName={novelty ? 'novelty' : 'SPE (from the plane)'}
+        yName={t2 ? 'SPE (from the plane)' : distanceName(data)}
         colours={colours.words}
         mask={selection.value}
-        root
+        root={t2 ? 'both' : 'y'}
         height={440}
         include={lines ? [0, 0, finite(lines.t2), finite(lines.spe)] : undefined}
         onBrush={(rows, add) => select(data, rows, add)}
@@ -95,13 +95,16 @@ export function beyondLimits(data: Data, limits: Limits): number {
 function limitsInWords(data: Data, limits: Limits): string {
   const outside = beyondLimits(data, limits);
   const share = `${fixed(100 * (1 - limits.level), 0)} %`;
-  const own = data.about.answers.limits!.each;
+  const own = data.about.answers.limits!.each && limits.complete ? 'Rows with missing values have limits of their own, by the cells that they have. ' : '';
   const lines = limits.complete
     ? `Dashed lines are the control limits that ${share} of complete rows of the model exceed: T² ${number(limits.complete.t2)} and SPE ${number(limits.complete.spe)}. `
     : `Control limits, which ${share} of rows of the model exceed, are those of the group of each row. `;
-  const each = own && limits.complete ? ' by the cells that each has' : '';
-  return `${lines}${plural(outside, 'row')} of ${count(data.n)} ${outside === 1 ? 'lies' : 'lie'} beyond one of them${each}.`;
+  const who = outside === 0 ? 'No row' : plural(outside, 'row');
+  return `${lines}${own}${who} of ${count(data.n)} ${outside > 1 ? 'lie beyond one of their' : 'lies beyond one of its'} limits.`;
 }
+
+/** What the squared distance of a row is called: SPE of a plane, novelty without a density, or that from the row rebuilt. */
+const distanceName = (data: Data): string => (data.t2 ? 'SPE' : data.about.answers.novelty ? 'novelty' : 'squared distance');
 
 /** Rows by how unusual they are: small p-values first, then large distances. */
 export function unusualFirst(data: Data): number[] {
@@ -134,9 +137,9 @@ function Judgements({ data, rows, order, first }: { data: Data; rows: number; or
         rowNames(data, of),
         ...statistic('p-value', data.pValue, probability),
         ...statistic('T²', data.t2, number),
-        ...statistic('SPE', data.spe, number),
+        ...statistic(distanceName(data), data.spe, number),
         ...(data.group ? [numbers('group', (at) => data.group![of(at)]! + 1)] : []),
-        ...data.carried.slice(0, 4).map((column) => ({
+        ...otherColumns(data).slice(0, 4).map((column) => ({
           name: label(column.name, 24),
           left: true,
           show: (at: number) => <bdi class="name">{label(column.text(of(at)) || '–', 40)}</bdi>,
@@ -244,7 +247,7 @@ function judgement(data: Data, row: number): string {
     parts.push(p < 0.001 ? `It does not belong: a row of the model lies as far out with probability ${probability(p)}.` : p < 0.05 ? `It is unusual: a row of the model lies as far out with probability ${probability(p)}.` : `It is an ordinary row: its p-value is ${probability(p)}.`);
   const { t2, spe, limits } = data;
   const limit = (x: number | undefined) => (x !== undefined && Number.isFinite(x) ? ` (limit ${number(x)})` : '');
-  const statistics = [t2 ? `T² is ${number(t2[row])}${limit(limits?.t2(row))}` : '', spe ? `SPE ${t2 ? '' : 'is '}${number(spe[row])}${limit(limits?.spe(row))}` : ''];
+  const statistics = [t2 ? `T² is ${number(t2[row])}${limit(limits?.t2(row))}` : '', spe ? `${t2 ? 'SPE' : `Its ${distanceName(data)} is`} ${number(spe[row])}${limit(limits?.spe(row))}` : ''];
   const told = statistics.filter((text) => text !== '');
   if (told.length > 0) parts.push(`${told.join(' and ')}.`);
   if (data.group) parts.push(`It is in group ${data.group[row]! + 1}${data.probabilities ? ` with probability ${fixed(data.probabilities[row * data.groups + data.group[row]!]!, 3)}` : ''}.`);
@@ -259,11 +262,11 @@ export function sentencesOf(data: Data, told: CellTold[]): string[] {
   const surprising = told.filter((cell) => cell.cell >= 3.84).sort((a, b) => b.cell - a.cell);
   const sentences = surprising
     .slice(0, 6)
-    .map(({ feature, value, expected, deviation }) => `${label(data.features[feature]!, 60)} is ${measured(value, deviation)}; ${who} ${measured(expected, deviation)} ± ${number(Number(deviation.toPrecision(2)))}.`);
-  if (surprising.length > 6) sentences.push(`${surprising.length - 6} more cells are as surprising.`);
+    .map(({ feature, value, expected, deviation }) => `${label(data.features[feature]!, 60)} is ${measured(value, deviation)}; ${who} ${measured(expected, deviation)} ± ${measured(deviation, deviation)}.`);
+  if (surprising.length > 6) sentences.push(`${plural(surprising.length - 6, 'more cell surprises', 'more cells surprise')}.`);
   if (surprising.length === 0) sentences.push('No cell surprises given the others.');
   const missing = told.filter((cell) => Number.isNaN(cell.value));
-  for (const { feature, expected, deviation } of missing.slice(0, 3)) sentences.push(`${label(data.features[feature]!, 60)} is missing; ${who} ${measured(expected, deviation)} ± ${number(Number(deviation.toPrecision(2)))}.`);
+  for (const { feature, expected, deviation } of missing.slice(0, 3)) sentences.push(`${label(data.features[feature]!, 60)} is missing; ${who} ${measured(expected, deviation)} ± ${measured(deviation, deviation)}.`);
   return sentences;
 }
 

@@ -39,7 +39,10 @@ function Variances({ data }: { data: Data }) {
   const cumulative = scaleLinear().domain([0, 1]).range([bottom, top]);
   const step = w / Math.max(1, shown.length);
   const rest = about.eigenvalues.length > shown.length ? ` The first ${shown.length} of ${about.eigenvalues.length} are shown.` : '';
-  const name = (k: number) => (k < kept ? (about.coordinates[k] ?? `z${k + 1}`) : `${k + 1}`);
+  // Turned factors and sources are not the directions of largest variance.
+  const named = about.components === 'components';
+  const name = (k: number) => (named && k < kept ? (about.coordinates[k] ?? `z${k + 1}`) : `${k + 1}`);
+  const bar = Math.min(step * 0.72, 64);
   return (
     <Figure
       title="Variance along each direction"
@@ -65,7 +68,7 @@ function Variances({ data }: { data: Data }) {
           <LeftAxis scale={Object.assign((v: number) => sy(v), { ticks: (c?: number) => sy.ticks(c), tickFormat: () => (v: number) => `${Math.round(1000 * v) / 10} %` })} x={left} from={top} to={bottom} name="share" />
           {shares.map((share, k) => (
             <g key={k}>
-              <rect class={k < kept ? 'bar' : 'bar off'} x={left + k * step + step * 0.14} width={step * 0.72} y={sy(share)} height={bottom - sy(share)} rx={1.5} />
+              <rect class={k < kept ? 'bar' : 'bar off'} x={left + (k + 0.5) * step - bar / 2} width={bar} y={sy(share)} height={bottom - sy(share)} rx={1.5} />
               {(shown.length <= 26 || k % 5 === 0) && (
                 <text class="tick" x={left + (k + 0.5) * step} y={bottom + 18} text-anchor="middle">
                   {name(k)}
@@ -120,12 +123,12 @@ function HowMany({ data }: { data: Data }) {
       table={() => <ChoiceTable lines={choice.table} />}
     >
       <LinePlot
-        label={`${CRITERIA[criterion].name} for each number of components`}
+        label={`${CRITERIA[criterion].name} for each number of ${about.components}`}
         x={lines.map((line) => line.components)}
         y={y}
         band={band}
         dots
-        xName="number of components"
+        xName={`number of ${about.components}`}
         yName={CRITERIA[criterion].axis}
         extra={(sx, sy, right, bottom) => (
           <>

@@ -36,6 +36,9 @@ export function Tables({ data }: { data: Data }) {
   );
 }
 
+/** A cell as the command prints it, with a minus sign in place of a hyphen. */
+const shown = (text: string): string => (text.trim() === '' ? '' : label(text, 400).replace(/^-(?=[\d.])/, '−'));
+
 function Told({ table, file }: { table: TableTold; file: string }) {
   const wide = Math.max(table.header.length, ...table.rows.map((row) => row.length), 0);
   if (wide === 0) return table.note ? <p>{label(table.note, 500)}</p> : null;
@@ -49,10 +52,10 @@ function Told({ table, file }: { table: TableTold; file: string }) {
         rows={table.rows.length}
         first={60}
         columns={names.map((name, at) => ({
-          name: label(name || ' ', 60) === '(no name)' ? '' : label(name, 60),
+          name: name.trim() === '' ? '' : label(name, 60),
           text: (row: number) => table.rows[row]![at] ?? '',
           left: at < table.right[0] || at >= table.right[1],
-          show: (row: number) => <bdi class="name">{label(table.rows[row]![at] || ' ', 400).replace('(no name)', '')}</bdi>,
+          show: (row: number) => <bdi class="name">{shown(table.rows[row]![at] ?? '')}</bdi>,
         }))}
       />
       {table.note && <p class="quiet">{label(table.note, 500)}</p>}
