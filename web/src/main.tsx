@@ -72,9 +72,6 @@ function Page({ data }: { data: Data }) {
   const { about } = data;
   const sections = SECTIONS.filter((section) => section.has(data));
   const titleOf = (of: Section['title']) => (typeof of === 'string' ? of : of(data));
-  useEffect(() => {
-    document.documentElement.dataset.theme = dark.value ? 'dark' : 'light';
-  }, [dark.value]);
   const title = label(about.title ?? nameOf(about.data) ?? 'A model', 120);
   useEffect(() => {
     document.title = `${title}: covary report`;

@@ -70,7 +70,7 @@ export interface Bar {
 /** Bars to the left and right of 0, one under the other. */
 export function Bars({ label: name, bars, xName, most, least, row = 20 }: { label: string; bars: Bar[]; xName: string; most?: number; least?: number; row?: number }) {
   const [ref, width] = useWidth();
-  const left = Math.min(180, Math.max(60, ...bars.map((bar) => 6.6 * Math.min(24, bar.name.length) + 14)));
+  const left = Math.min(180, Math.max(84, 0.36 * width), Math.max(60, ...bars.map((bar) => 6.6 * Math.min(24, bar.name.length) + 14)));
   const right = bars.some((bar) => bar.text) ? 84 : 16;
   const w = Math.max(60, width - left - right);
   const ends = bars.flatMap((bar) => [bar.value, bar.low ?? 0, bar.high ?? 0, bar.mark ?? 0]);
@@ -88,7 +88,7 @@ export function Bars({ label: name, bars, xName, most, least, row = 20 }: { labe
           return (
             <g key={i} class={bar.dim ? 'dim' : ''}>
               <text class="tick" x={left - 8} y={y + row / 2 - 1} dy="0.32em" text-anchor="end">
-                {label(bar.name, 24)}
+                {label(bar.name, Math.floor((left - 10) / 6.4))}
               </text>
               <rect class={bar.value < 0 ? 'bar below' : 'bar'} x={Math.min(a, b)} width={Math.max(0.5, Math.abs(b - a))} y={y} height={row - 6} rx={1.5} />
               {bar.low !== undefined && bar.high !== undefined && Number.isFinite(bar.low) && Number.isFinite(bar.high) && (

@@ -1,6 +1,6 @@
 // Points on a canvas under SVG: drag, zoom, brush, hover and keys; the same for every cloud of rows.
 import type { ComponentChildren } from 'preact';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { scaleLinear, scalePow, type ScaleContinuousNumeric } from 'd3-scale';
 import { extent } from '../maths/statistics';
 import { BottomAxis, LeftAxis } from './axis';
@@ -82,7 +82,7 @@ export function Scatter(props: Props) {
     return shapes ? SHAPES.map((shape) => sprite(shape, radius * 1.15)) : [sprite('circle', radius)];
   }, [x.length, shapes, ratio]);
   const image = useRef<ImageData | null>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const context = canvas.current?.getContext('2d');
     if (!context) return;
     const [w, h] = [Math.round(inner.width * ratio), Math.round(inner.height * ratio)];

@@ -219,11 +219,15 @@ function Arrows({ data, view, a, b, scale }: { data: Data; view: View; a: number
       {shown.map(end).map(({ j, x, y }) => (
         <line key={j} class="arrow" x1={ox} y1={oy} x2={x} y2={y} />
       ))}
-      {spaced(shown.slice(0, 16).map(end)).map(({ j, x, y }) => (
-        <text key={j} class="cell halo" x={x + (x >= ox ? 5 : -5)} y={y} dy="0.32em" text-anchor={x >= ox ? 'start' : 'end'}>
-          {label(data.features[j]!, 18)}
-        </text>
-      ))}
+      {spaced(shown.slice(0, 16).map(end)).map(({ j, x, y }) => {
+        const [text, right] = [label(data.features[j]!, 18), x >= ox];
+        const inside = right ? Math.min(x + 5, view.width - 6.2 * text.length) : Math.max(x - 5, 6.2 * text.length);
+        return (
+          <text key={j} class="cell halo" x={inside} y={y} dy="0.32em" text-anchor={right ? 'start' : 'end'}>
+            {text}
+          </text>
+        );
+      })}
     </g>
   );
 }

@@ -1,5 +1,5 @@
 // Missing values: where they are, in which patterns, and which columns are missing together.
-import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { pixel, rgb } from '../colours';
 import { command } from '../commands';
 import type { Data } from '../data';
@@ -62,7 +62,7 @@ function PatternMap({ data, found }: { data: Data; found: Pattern[] }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const isDark = dark.value;
   const height = Math.max(120, Math.min(360, data.n));
-  useEffect(() => {
+  useLayoutEffect(() => {
     const context = canvas.current?.getContext('2d');
     if (!context) return;
     const [w, h] = [Math.min(data.p, Math.max(1, Math.round(width))), Math.min(data.n, height)];
