@@ -41,15 +41,15 @@ def size(what):
 
 
 def bars(cases):
-    """Name, ratio, seconds and peer of each case that has a peer that is right."""
+    """Name, ratio, seconds and peer of each case: the fastest of ours beside the fastest peer that is right."""
     known = {case["case"]: case for case in cases}
     for name, title in CASES.items():
         case = known.get(name)
-        ours, *others = case["results"] if case else [None]
-        peers = [peer for peer in others if peer["right"] and "covary" not in peer["method"]]
-        if not peers:
+        right = [result for result in case["results"] if result["right"]] if case else []
+        sides = [[result for result in right if ("covary" in result["method"]) == ours] for ours in (True, False)]
+        if not all(sides):
             continue
-        peer = min(peers, key=lambda peer: peer["seconds"])
+        ours, peer = (min(side, key=lambda result: result["seconds"]) for side in sides)
         yield title.format(size(case["what"])) if "{}" in title else title, peer["seconds"] / ours["seconds"], ours["seconds"], peer
 
 

@@ -124,8 +124,10 @@ describe('tables made here', { skip: SKIP }, () => {
       await visit(place.report('small.csv', fit, []), async (page) => {
         await walk(page);
         assert.match(await page.locator('#latent h3').first().innerText(), /along one component/);
+        const plane = page.locator('#explorer canvas.points');
+        await plane.scrollIntoViewIfNeeded();
         const before = await explored(page);
-        const box = await page.locator('#explorer canvas.points').boundingBox();
+        const box = await plane.boundingBox();
         await page.mouse.click(box.x + 12, box.y + 20);
         const after = await explored(page);
         assert.deepEqual([after.place.length, before.place.length], [1, 1]);
