@@ -20,7 +20,8 @@ try {
     await plane.scrollIntoViewIfNeeded();
     await page.getByLabel('pictures across the plane').check();
     const box = await plane.boundingBox();
-    await page.mouse.click(box.x + 0.62 * box.width, box.y + 0.3 * box.height);
+    await page.getByRole('button', { name: 'To the middle' }).click();
+    await page.mouse.click(box.x + 0.12 * box.width, box.y + 0.5 * box.height);
     const button = page.locator('[data-figure="latent-explorer"]').getByRole('button', { name: 'SVG' });
     const [download] = await Promise.all([page.waitForEvent('download'), button.click()]);
     writeFileSync(join(folder, `explorer-${colorScheme}.svg`), readFileSync(await download.path()));

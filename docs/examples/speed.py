@@ -69,7 +69,7 @@ def picture(found, about, theme):
     parts = [text(0, 18, "Times faster than the fastest peer that is right", size=15, weight=600)]
     for power in range(int(most) + 1):
         x = LEFT + wide * power / most
-        parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP - 6}" y2="{bottom}" stroke="{colours["line"]}"/>')
+        parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP - 8}" y2="{TOP}" stroke="{colours["line"]}"/>')
         parts.append(text(x, TOP - 12, f"{10**power}×", fill=colours["soft"], size=11, anchor="middle"))
     for k, (name, ratio, ours, peer) in enumerate(found):
         y, long = TOP + ROW * k, max(2.0, wide * math.log10(max(ratio, 1.0)) / most)

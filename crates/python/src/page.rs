@@ -57,7 +57,8 @@ impl Model {
         let page = run(py, &Manner { threads, progress: None }, move |control| {
             let stick = stick.map(|links| Stick::new(&links, &saved.features)).transpose()?;
             let image = image.map(|(height, width)| Image { height, width });
-            let options = Options { rows: most_rows, seed, title, id, sample, image, stick, ..Options::default() };
+            let options =
+                Options { rows: most_rows, seed, title, id, sample, image, stick, ..Options::default() };
             let mut report = Report::new(&saved, options, &names)?;
             let rows = Watched::new(held.source()?, control);
             report.add_source(&rows, &columns, &mut |_| rows.check())?;

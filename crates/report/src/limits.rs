@@ -1,7 +1,7 @@
 //! Control limits of T² and SPE: of a complete row, and of each row by the cells that it has.
 
 use covary::Result;
-use covary::data::{Rows, RowSource};
+use covary::data::{RowSource, Rows};
 use covary::model::{Explain, Model, Sample};
 use serde::Serialize;
 
@@ -31,7 +31,8 @@ pub(crate) fn add(
     let Some(explain) = model.as_explain() else { return Ok(None) };
     let complete = model.as_loadings().is_some();
     if let Some(of) = model.as_loadings() {
-        let found = explain.limits(Rows::from_slice(of.mean(), model.n_features())?.source(), LEVEL, sample)?;
+        let found =
+            explain.limits(Rows::from_slice(of.mean(), model.n_features())?.source(), LEVEL, sample)?;
         arrays.doubles("limits", [1, 2], &[found.t2[0], found.spe[0]]);
     }
     let rows = rows.filter(|_| incomplete || !complete);

@@ -152,6 +152,7 @@ export function Scatter(props: Props) {
       target.removeEventListener('pointerup', up);
       target.removeEventListener('pointercancel', up);
       setBrush(null);
+      if (next.type === 'pointercancel') return; // the page was scrolled with a finger
       if (!far && !placing) props.onPick?.(nearest(view.px, view.py, startX, startY, 12));
       else if (brushing) props.onBrush?.(within(view, startX, startY, last[0], last[1]), (next as PointerEvent).ctrlKey || (next as PointerEvent).metaKey);
     };

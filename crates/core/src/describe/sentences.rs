@@ -114,7 +114,9 @@ fn how_many(saved: &SavedModel) -> String {
         (true, _) => String::new(),
         (false, 1) => format!(", which explains {} of the variance", percent(explained)),
         // Shares belong to directions of largest variance, which turned factors and sources are not.
-        _ if kind.components != "components" => format!(", which explain {} of the variance", percent(explained)),
+        _ if kind.components != "components" => {
+            format!(", which explain {} of the variance", percent(explained))
+        }
         _ => format!(
             ", which explain {} of the variance, the first alone {}",
             percent(explained),
