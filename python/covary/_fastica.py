@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array
 
 from covary import _covary
-from covary._base import table
+from covary._base import LinearGaussianEstimator, table
 from covary._ica import Sources
 from covary._input import filled, is_single, numbers, rows_of, seed_of, whole
 from covary._own_contrast import all_at_once, one_by_one
