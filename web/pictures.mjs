@@ -17,11 +17,11 @@ try {
   for (const colorScheme of ['light', 'dark']) {
     const { page, close } = await open(browser, join(scratch, 'report.html'), { colorScheme, viewport: { width: 1180, height: 900 } });
     const plane = page.locator('#explorer canvas.points');
-    await plane.scrollIntoViewIfNeeded();
     await page.getByLabel('pictures across the plane').check();
-    const box = await plane.boundingBox();
     await page.getByRole('button', { name: 'To the middle' }).click();
-    await page.mouse.click(box.x + 0.12 * box.width, box.y + 0.5 * box.height);
+    await plane.scrollIntoViewIfNeeded();
+    const box = await plane.boundingBox();
+    await page.mouse.click(box.x + 0.07 * box.width, box.y + 0.93 * box.height);
     const button = page.locator('[data-figure="latent-explorer"]').getByRole('button', { name: 'SVG' });
     const [download] = await Promise.all([page.waitForEvent('download'), button.click()]);
     writeFileSync(join(folder, `explorer-${colorScheme}.svg`), readFileSync(await download.path()));
