@@ -48,12 +48,16 @@ page: ## the page of covary report: built anew and compared, its unit tests, and
 	cargo build --workspace --all-features --bin covary # the one that cargo test has built
 	VENV=$(CURDIR)/$(VENV) PYTHON=$(PYTHON) sh web/run.sh test
 
-pictures: $(VENV)/ready ## the pictures of docs/plots.md, from the package as `make python` has built it
+pictures: $(VENV)/ready ## the pictures of README.md and docs, from the package as `make python` has built it
 	$(VENV)/bin/python docs/examples/plots.py
+	$(VENV)/bin/python docs/examples/speed.py
+	cargo build --workspace --all-features --bin covary
+	VENV=$(CURDIR)/$(VENV) PYTHON=$(PYTHON) sh web/run.sh pictures
 
 bench: ## fits against the physical work they contain, in one run
 	cargo bench -p covary --bench foundation --bench holes --bench factor --bench select --bench groups --bench kernels
 
+# The bars of README.md are drawn from bench/speed.json: bench/compare.py --json bench/speed.json, then make pictures.
 compare: $(VENV)-bench/ready ## the Python package and its peers side by side, in one run (QUICK=1 for small sizes)
 	$(VENV)-bench/bin/maturin build --release --out target/wheels-release
 	$(VENV)-bench/bin/pip install --quiet --force-reinstall --no-deps target/wheels-release/*.whl

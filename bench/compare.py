@@ -1,6 +1,6 @@
 """covary and its peers side by side: one process, the same arrays, in turn, the best of several; quality beside each time.
 
-    python bench/compare.py [--quick] [--json FILE] [--repeats N] [--only CASE] [GROUP ...]
+    python bench/compare.py [--quick] [--json FILE [--keep]] [--repeats N] [--only CASE] [GROUP ...]
 
 Nobody is faster by doing less: each line shows what came out (log-likelihood per row by one formula for all, noise variance, error
 of the eigenvalues against the reference), and the ratio is taken to the fastest peer that is right. Peers that are not
@@ -8,17 +8,11 @@ installed are left out, and the output says so. Arrays are those of workloads.py
 """
 
 import argparse
-import json
 import os
-import platform
-import subprocess
-import time
-import warnings
-from dataclasses import dataclass, field
-from importlib import metadata
 
 import numpy as np
 import workloads
+from measuring import Case, Method, machine, measure, save, tell, versions
 from quality import bound, log_likelihood
 from rscript import RSCRIPT, Prcomp, factanal, prcomp
 from sklearn.cluster import KMeans
@@ -46,30 +40,6 @@ except ImportError:
     picard = None
 
 SKLEARN = ["full", "covariance_eigh", "arpack", "randomized"]
-#: Eigenvalues are right when their largest relative error is below this.
-RIGHT = 1e-6
-#: A log-likelihood is as good as another when it is no more than this below it, per row.
-AS_GOOD = 1e-3
-
-
-@dataclass
-class Method:
-    """Something that is timed: `run` gives what `judge` then judges, outside the time."""
-
-    name: str
-    run: object
-    judge: object = None
-    times: int | None = None  # how often, when it is too slow for all repeats
-    clocked: bool = False  # `run` gives (seconds, result) itself: another program, whose start is not the method's
-
-
-@dataclass
-class Case:
-    name: str
-    what: str
-    methods: list
-    goal: str = ""
-    results: list = field(default_factory=list)
 
 
 # -- quality, by one formula for all ------------------------------------------------------------------------------------
@@ -416,113 +386,20 @@ def ica(quick):
 CASES = {"kpca": kpca, "ica": ica, "mixture": mixture, "kmeans": kmeans, "tall": tall, "tall32": tall32, "wide": wide, "large": large, "holes": holes, "bayes": bayes, "factor": factor, "jester": jester}
 
 
-SHOWN = {
-    "log_likelihood": "ll/row {:.6f}",
-    "bound": "bound/row {:.6f}",
-    "noise_variance": "σ² {:.6g}",
-    "eigenvalue_error": "λ error {:.1e}",
-    "kept_trace": "kept trace {:.6f}",
-    "of_components": "of components {:.6f}",
-    "rmse": "RMSE {:.4f}",
-    "contrast": "contrast {:.6f}",
-    "gradient": "max|G| {:.1e}",
-    "failed": "failed: {}",
-}
-
-
-# -- measuring and telling ----------------------------------------------------------------------------------------------
-
-
-def measure(case, repeats):
-    """Everybody once, then everybody again: what else the machine does falls on all alike."""
-    best = {m.name: np.inf for m in case.methods}
-    quality = {}
-    for turn in range(repeats):
-        for method in case.methods:
-            if turn >= (repeats if method.times is None else method.times):
-                continue
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                started = time.perf_counter()
-                try:
-                    result = method.run()
-                except Exception as error:  # a peer that gives up is a result too
-                    method.times, result = turn, None
-                    quality[method.name] = {"failed": str(error)}
-                seconds = time.perf_counter() - started
-                if method.clocked and result is not None:
-                    seconds, result = result
-                best[method.name] = min(best[method.name], seconds)
-            if turn == 0 and method.judge and result is not None:
-                quality[method.name] = method.judge(result)
-            del result
-    for method in case.methods:
-        found = quality.get(method.name, {})
-        case.results.append({"method": method.name, "seconds": best[method.name], **found})
-    ours = case.results[0]
-    for result in case.results:
-        result["right"] = is_right(result, ours)
-        result["ratio"] = result["seconds"] / ours["seconds"]
-
-
-def is_right(result, ours):
-    """Eigenvalues near the reference, and a likelihood not below ours; the noise of n < p is judged by the reader."""
-    if "failed" in result:
-        return False
-    if "eigenvalue_error" in result:
-        # Single precision of the data leaves its mark on everybody.
-        return result["eigenvalue_error"] < max(RIGHT, 3 * ours["eigenvalue_error"])
-    if "log_likelihood" in result:
-        return result["log_likelihood"] > ours["log_likelihood"] - AS_GOOD
-    if "bound" in result:
-        return result["bound"] > ours["bound"] - AS_GOOD
-    if "contrast" in result:
-        return result["contrast"] > ours["contrast"] - AS_GOOD
-    if "inertia" in result:
-        return result["inertia"] < ours["inertia"] * (1.0 + AS_GOOD)
-    return True
-
-
-def tell(case):
-    print(f"{case.name}: {case.what}" + (f"   [{case.goal}]" if case.goal else ""))
-    for r in case.results:
-        parts = [f"  {r['method']:30s} {r['seconds']:9.3f} s {r['ratio']:8.2f}×"]
-        parts += [text.format(r[key]) for key, text in SHOWN.items() if key in r]
-        parts += ["not right"] * (not r["right"])
-        print("  ".join(parts))
-    peers = [r for r in case.results[1:] if r["right"]]
-    if peers:
-        fastest = min(peers, key=lambda r: r["seconds"])
-        print(f"  → {fastest['ratio']:.2f}× {fastest['method']}")
-    print(flush=True)
-
-
-def versions():
-    names = ["covary", "numpy", "scikit-learn", "ppca-rs", "ppca-py", "vbpca-py", "python-picard"]
-    found = {}
-    for name in names:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            found[name] = None
-    if RSCRIPT:
-        found["R"] = subprocess.run([RSCRIPT, "--version"], capture_output=True, text=True).stdout.split("version ")[1].split()[0]
-    return {**found, "python": platform.python_version(), "cores": os.cpu_count()}
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", nargs="*", metavar="GROUP", help=f"of {', '.join(CASES)}; all by default")
     parser.add_argument("--only", metavar="CASE", help="of the groups, only the case of this name, such as streaming")
     parser.add_argument("--quick", action="store_true", help="small sizes: seconds instead of minutes")
-    parser.add_argument("--json", default="target/compare.json", help="where the numbers go")
+    parser.add_argument("--json", metavar="FILE", default="target/compare.json", help="where the numbers go")
+    parser.add_argument("--keep", action="store_true", help="keep what the file has of other cases, from the same machine and versions")
     parser.add_argument("--repeats", type=int, default=5)
     arguments = parser.parse_args()
     unknown = set(arguments.cases) - set(CASES)
     if unknown:
         parser.error(f"no such case: {', '.join(sorted(unknown))}")
-    about = versions()
-    print("  ".join(f"{name} {version or '(not installed)'}" for name, version in about.items()), "\n")
+    print(machine())
+    print("  ".join(f"{name} {version or '(not installed)'}" for name, version in versions().items()), "\n")
     cases = []
     for name in arguments.cases or CASES:
         for case in CASES[name](arguments.quick):
@@ -532,8 +409,7 @@ def main():
             tell(case)
             cases.append({"case": case.name, "what": case.what, "goal": case.goal, "results": case.results})
             case.methods.clear()
-    with open(arguments.json, "w") as file:
-        json.dump({"versions": about, "quick": arguments.quick, "cases": cases}, file, indent=1)
+    save(arguments.json, arguments.quick, cases, arguments.keep)
     print(f"numbers: {arguments.json}")
 
 

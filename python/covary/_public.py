@@ -4,8 +4,9 @@ from covary._adequacy import bartlett, kmo, smc
 from covary._bayes import BayesianPCA
 from covary._covary import __version__
 from covary._factor import FactorAnalysis
+from covary._fastica import FastICA
 from covary._files import load, read
-from covary._ica import ICA, FastICA
+from covary._ica import ICA
 from covary._input import observed
 from covary._kernel_pca import KernelPCA
 from covary._kmeans import KMeans

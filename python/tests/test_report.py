@@ -56,6 +56,20 @@ def test_the_explorer_decodes_as_inverse_transform(estimator, X, tmp_path):
     assert 5 <= len(about["sentences"]) <= 10
 
 
+@pytest.mark.parametrize("estimator", [covary.PPCA(2), covary.PCA(2), covary.RobustPPCA(2)], ids=lambda e: type(e).__name__)
+def test_control_limits_are_those_of_the_model(estimator, X, tmp_path):
+    X = X.copy()
+    X[3, :2] = np.nan
+    estimator.fit(X).report(X, tmp_path / "page.html")
+    about, arrays = unpacked(tmp_path / "page.html")
+    assert about["answers"]["limits"] == {"level": 0.99, "complete": True, "each": True}
+    complete = estimator.limits(0.99)
+    np.testing.assert_allclose(arrays["limits"][0], [complete["t2"], complete["spe"]], rtol=1e-14)
+    each = estimator.limits(0.99, X)
+    for name in ("t2", "spe"):
+        np.testing.assert_allclose(arrays[f"{name}_limit"][:, 0], each[name], rtol=1e-7)
+
+
 @pytest.mark.parametrize("estimator", [covary.KMeans(3), covary.MixturePPCA(2, 1), covary.KernelPCA(2, kernel="rbf")])
 def test_models_of_other_forms_have_pages(estimator, X, tmp_path):
     estimator.fit(X).report(X, tmp_path / "page.html")

@@ -113,10 +113,54 @@ describe('tables made here', { skip: SKIP }, () => {
         assert.ok(sections.includes('latent'), sections.join());
         assert.equal(sections.includes('groups'), kind === 'mixture' || kind === 'kmeans');
         assert.equal(sections.includes('explorer'), kind !== 'mixture' && kind !== 'kmeans');
+        assert.ok(sections.includes('rows'), 'how far rows lie from what the model makes of them');
         const sentences = await page.locator('.words p').count();
         assert.ok(sentences >= 4 && sentences <= 11, `${sentences} sentences`);
       });
     });
+
+  test('one component: points along a line, kept apart', async () => {
+    for (const fit of [['-q', '1'], ['--model', 'kpca', '-q', '1', '--standardise']])
+      await visit(place.report('small.csv', fit, []), async (page) => {
+        await walk(page);
+        assert.match(await page.locator('#latent h3').first().innerText(), /along one component/);
+        const plane = page.locator('#explorer canvas.points');
+        await plane.scrollIntoViewIfNeeded();
+        const before = await explored(page);
+        const box = await plane.boundingBox();
+        await page.mouse.click(box.x + 12, box.y + 20);
+        const after = await explored(page);
+        assert.deepEqual([after.place.length, before.place.length], [1, 1]);
+        assert.ok(after.place[0] < before.place[0], `${after.place} and ${before.place}`);
+      });
+  });
+
+  test('on a narrow screen nothing sticks out', async () => {
+    const path = place.report('holes.csv', ['-q', '2'], ['--id', 'name']);
+    await visit(path, async (page) => {
+      await walk(page);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      assert.ok(wide <= 0, `the page is ${wide} pixels too wide`);
+    }, { viewport: { width: 390, height: 844 } });
+  });
+
+  test('on paper everything is there, in light colours, without waiting for a frame', async () => {
+    const path = place.report('holes.csv', ['-q', '2'], []);
+    await visit(path, async (page) => {
+      const { theme, drawn, empty } = await page.evaluate(() => {
+        dispatchEvent(new Event('beforeprint'));
+        const blank = (canvas) => !canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some((byte) => byte > 0);
+        return {
+          theme: document.documentElement.dataset.theme,
+          drawn: [...document.querySelectorAll('main section')].filter((section) => section.querySelector('figure, table, p')).length,
+          empty: [...document.querySelectorAll('canvas')].filter(blank).map((canvas) => canvas.getAttribute('aria-label')),
+        };
+      });
+      assert.equal(theme, 'light');
+      assert.equal(drawn, await page.locator('main section').count());
+      assert.deepEqual(empty, []);
+    }, { colorScheme: 'dark' });
+  });
 
   test('a page without rows, and of a sample', async () => {
     await visit(place.report('small.csv', ['-q', '2'], ['--no-rows']), async (page) => {

@@ -113,6 +113,13 @@ export interface About {
     novelty: boolean;
     groups: number | null;
     probabilities: boolean;
+    limits: { level: number; complete: boolean; each: boolean } | null;
     grid: { side: number; from: [number, number]; to: [number, number] } | null;
   };
+}
+
+/** What the coordinates of a model are called: components, factors, sources; of a plane for drawing, directions. */
+export function componentWords({ components, answers }: About): { one: string; many: string } {
+  const many = answers.map ? 'directions' : components;
+  return { one: many.replace(/s$/, ''), many };
 }

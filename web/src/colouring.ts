@@ -54,12 +54,14 @@ export function shapeOptions(data: Data): Option[] {
   return [{ value: 'none', label: 'nothing' }, ...few.map(([value, { name }]) => ({ value, label: label(name, 40) }))];
 }
 
-/** The colouring that was chosen; the first sensible one where nobody has. */
+/** Groups that colours can tell apart. */
+const DISTINCT = 12;
+
+/** The first grouping that colours can show, the id last; none where each row would have a colour of its own. */
 export function defaultColour(data: Data): string {
-  const named = groupings(data);
-  const idOnly = data.about.id !== null ? `carried ${data.about.id}` : null;
-  for (const key of named.keys()) if (key !== idOnly || named.size === 1) return key;
-  return 'none';
+  const few = [...groupings(data)].filter(([key, { labels }]) => key === 'group' || (labels.length <= DISTINCT && labels.length < data.n));
+  const id = `carried ${data.about.id}`;
+  return (few.find(([key]) => key !== id) ?? few[0])?.[0] ?? 'none';
 }
 
 export function colouring(data: Data, by: string, dark: boolean): Colouring {

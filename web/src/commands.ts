@@ -4,6 +4,7 @@ import type { About } from './about';
 const PYTHON: Record<string, string> = {
   transform: 'model.transform(X)',
   score: 'model.outliers(X)',
+  'score --limits 0.99': 'model.outliers(X), model.limits(0.99, X)',
   'score --contributions': 'model.contributions(X)',
   reconstruct: 'model.reconstruct(X)',
   'reconstruct --posterior': 'model.reconstruct(X, kind="posterior")',

@@ -4,7 +4,7 @@ import { Cells } from './cells';
 import type { Block } from './decode';
 import { label } from './format';
 import { LinearModel, patternKey, projectorOf } from './maths/linear';
-import { moments } from './maths/statistics';
+import { extent, moments } from './maths/statistics';
 
 /** A column that is carried along: numbers, and codes of labels where it can be read as groups. */
 export interface Carried {
@@ -17,10 +17,14 @@ export interface Carried {
   text: (row: number) => string;
 }
 
-/** A number that belongs to each row. */
-export interface Statistic {
-  name: string;
-  values: Float64Array;
+/** What T² and SPE of a row of the model stay below with probability `level`: control limits, as `covary score --limits` has them. */
+export interface Limits {
+  level: number;
+  /** Of a row of which every cell is there; null where that depends on its group. */
+  complete: { t2: number; spe: number } | null;
+  /** Of each row, by the cells that it has. */
+  t2: (row: number) => number;
+  spe: (row: number) => number;
 }
 
 export interface Data {
@@ -39,6 +43,7 @@ export interface Data {
   spe: Float64Array | null;
   distance: Float64Array | null;
   pValue: Float64Array | null;
+  limits: Limits | null;
   group: Uint32Array | null;
   groups: number;
   probabilities: Float32Array | null;
@@ -46,19 +51,27 @@ export interface Data {
   rowName: (row: number) => string;
   array: (name: string) => Float64Array | null;
   grid: Float32Array | null;
-  /** Mean and deviation of each feature over the rows. */
-  columns: { mean: Float64Array; deviation: Float64Array };
+  /** Mean, deviation and ends of each feature over the rows. */
+  columns: Record<'mean' | 'deviation' | 'low' | 'high', Float64Array>;
 }
 
 const MOST_LABELS = 60;
+
+/** Columns that say more of a row than its name: all but an id that tells rows apart. */
+export const otherColumns = ({ carried, about, n }: Data): Carried[] =>
+  carried.filter((column, index) => index !== about.id || !isUnique(column, n));
+
+function isUnique(column: Carried, n: number): boolean {
+  const distinct = new Set<string>();
+  for (let i = 0; i < n; i++) distinct.add(column.text(i));
+  return distinct.size === n && !distinct.has('');
+}
 
 /** The id where it tells rows apart; otherwise the number of the row, with the id beside it. */
 function rowNames(id: Carried | null, numbers: Uint32Array): (row: number) => string {
   const plain = (row: number) => `row ${numbers[row]! + 1}`;
   if (!id) return plain;
-  const distinct = new Set<string>();
-  for (let i = 0; i < numbers.length; i++) distinct.add(id.text(i));
-  const unique = distinct.size === numbers.length && !distinct.has('');
+  const unique = isUnique(id, numbers.length);
   return (row) => (unique ? label(id.text(row), 60) : `${plain(row)} (${label(id.text(row), 40)})`);
 }
 
@@ -87,6 +100,7 @@ export function assemble({ about, arrays }: Block): Data {
     spe: doubles('spe'),
     distance: null,
     pValue: doubles('p_value'),
+    limits: limitsOf(about, doubles),
     group: (arrays.get('group')?.values as Uint32Array | undefined) ?? null,
     groups: about.answers.groups ?? 0,
     probabilities: (arrays.get('probabilities')?.values as Float32Array | undefined) ?? null,
@@ -139,6 +153,14 @@ function linearModel(about: About, doubles: (name: string) => Float64Array | nul
   });
 }
 
+function limitsOf(about: About, doubles: (name: string) => Float64Array | null): Limits | null {
+  const told = about.answers.limits;
+  if (!told) return null;
+  const [all, t2, spe] = [doubles('limits'), doubles('t2_limit'), doubles('spe_limit')];
+  const complete = all ? { t2: all[0]!, spe: all[1]! } : null;
+  return { level: told.level, complete, t2: (row) => t2?.[row] ?? complete?.t2 ?? NaN, spe: (row) => spe?.[row] ?? complete?.spe ?? NaN };
+}
+
 /** Coordinates, T², SPE, distances and p-values of all rows. */
 function answerAll(data: Data, model: LinearModel): void {
   const { n, p } = data;
@@ -160,7 +182,7 @@ function answerAll(data: Data, model: LinearModel): void {
 
 /** Least-squares coordinates on directions that are for drawing only. */
 function project(data: Data, m: number, doubles: (name: string) => Float64Array | null): void {
-  const { n, p, cells } = data;
+  const { n, cells } = data;
   const [mean, directions, scale] = [doubles('mean')!, doubles('directions')!, doubles('scale')];
   const known = new Map<string, Float64Array>();
   data.coordinates = Array.from({ length: m }, () => new Float64Array(n));
@@ -175,7 +197,6 @@ function project(data: Data, m: number, doubles: (name: string) => Float64Array 
     for (const j of observed) for (let k = 0; k < m; k++) b[k]! += (directions[j * m + k]! * (row[j]! - mean[j]!)) / (scale ? scale[j]! ** 2 : 1);
     for (let k = 0; k < m; k++) for (let l = 0; l < m; l++) data.coordinates[k]![i]! += inverse[k * m + l]! * b[l]!;
   }
-  void p;
 }
 
 function spread(data: Data, m: number, values: ArrayLike<number>): void {
@@ -183,13 +204,26 @@ function spread(data: Data, m: number, values: ArrayLike<number>): void {
   data.names = data.about.coordinates.slice(0, m);
 }
 
-function columnMoments(cells: Cells): { mean: Float64Array; deviation: Float64Array } {
-  const mean = new Float64Array(cells.p);
-  const deviation = new Float64Array(cells.p);
+function columnMoments(cells: Cells): Data['columns'] {
+  const empty = () => new Float64Array(cells.p);
+  const columns = { mean: empty(), deviation: empty(), low: empty(), high: empty() };
   for (let j = 0; j < cells.p; j++) {
-    const found = moments(cells.column(j));
-    mean[j] = found.mean;
-    deviation[j] = found.deviation;
+    const column = cells.column(j);
+    const { mean, deviation } = moments(column);
+    const [low, high] = extent(column);
+    for (const [name, value] of Object.entries({ mean, deviation, low, high })) columns[name as keyof Data['columns']][j] = value;
   }
-  return { mean, deviation };
+  return columns;
+}
+
+/** Least and largest of all cells; without rows, three deviations of the model around its mean. */
+export function cellRange({ n, p, model, columns }: Data): [number, number] {
+  let [low, high] = [Infinity, -Infinity];
+  for (let j = 0; j < p; j++) {
+    const reach = 3 * (model?.featureDeviation(j) ?? 1);
+    const middle = model?.parts.mean[j] ?? 0;
+    low = Math.min(low, n > 0 ? columns.low[j]! : middle - reach);
+    high = Math.max(high, n > 0 ? columns.high[j]! : middle + reach);
+  }
+  return low < high ? [low, high] : [low - 1, high + 1];
 }

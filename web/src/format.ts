@@ -39,11 +39,12 @@ export function probability(p: number): string {
   return p < 1e-4 ? scientific(p) : p.toFixed(p < 0.01 ? 4 : 3);
 }
 
-/** A cell as a person would write it: no more digits than its deviation deserves. */
+/** A cell to the decimals that its deviation leaves: one figure of it, or two where the first is a 1 (as `covary score --words`). */
 export function measured(x: number, deviation: number): string {
-  if (!Number.isFinite(x) || !(deviation > 0) || !Number.isFinite(deviation)) return number(x);
-  const digits = Math.max(0, Math.min(12, 1 - Math.floor(Math.log10(deviation))));
-  return Math.abs(x) >= 1e7 ? scientific(x) : minus(x.toFixed(digits));
+  if (!Number.isFinite(x) || !(deviation >= 1e-6) || !Number.isFinite(deviation) || Math.abs(x) >= 1e7) return number(x);
+  let digits = 0;
+  while (digits < 8 && deviation * 10 ** digits < 1.95) digits++;
+  return fixed(x, digits);
 }
 
 /** A name that can be shown: control characters become symbols, and it is cut by characters, not by halves of them. */

@@ -20,7 +20,7 @@ import { axes, colourBy, dark, place, printing, theme, watchTheme, type Theme } 
 
 interface Section {
   id: string;
-  title: string;
+  title: string | ((data: Data) => string);
   show: (data: Data) => ComponentChildren;
   has: (data: Data) => boolean;
 }
@@ -30,7 +30,7 @@ const SECTIONS: Section[] = [
   { id: 'explorer', title: 'Latent explorer', has: (data) => decoderOf(data) !== null, show: (data) => <Explorer data={data} /> },
   { id: 'latent', title: 'Latent plot', has: (data) => data.n > 0 && data.coordinates.length > 0, show: (data) => <Latent data={data} /> },
   { id: 'groups', title: 'Groups', has: (data) => data.group !== null && data.n > 0, show: (data) => <Groups data={data} /> },
-  { id: 'scree', title: 'How many components', has: (data) => data.about.eigenvalues.length > 0 || data.about.choice !== null, show: (data) => <Scree data={data} /> },
+  { id: 'scree', title: ({ about }) => `How many ${about.components}`, has: (data) => data.about.eigenvalues.length > 0 || data.about.choice !== null, show: (data) => <Scree data={data} /> },
   { id: 'loadings', title: 'Loadings', has: (data) => data.model !== null && data.model.q > 0, show: (data) => <Loadings data={data} /> },
   { id: 'tables', title: 'Tables of the model', has: (data) => data.about.tables.length > 0, show: (data) => <Tables data={data} /> },
   { id: 'carried', title: 'Other columns', has: (data) => data.coordinates.length > 0 && data.n > 2 && associations(data).length > 0, show: (data) => <CarriedColumns data={data} /> },
@@ -71,9 +71,7 @@ function ThemeToggle() {
 function Page({ data }: { data: Data }) {
   const { about } = data;
   const sections = SECTIONS.filter((section) => section.has(data));
-  useEffect(() => {
-    document.documentElement.dataset.theme = dark.value ? 'dark' : 'light';
-  }, [dark.value]);
+  const titleOf = (of: Section['title']) => (typeof of === 'string' ? of : of(data));
   const title = label(about.title ?? nameOf(about.data) ?? 'A model', 120);
   useEffect(() => {
     document.title = `${title}: covary report`;
@@ -88,7 +86,7 @@ function Page({ data }: { data: Data }) {
         <ul>
           {sections.map(({ id, title: text }) => (
             <li key={id}>
-              <a href={`#${id}`}>{text}</a>
+              <a href={`#${id}`}>{titleOf(text)}</a>
             </li>
           ))}
         </ul>
@@ -100,12 +98,12 @@ function Page({ data }: { data: Data }) {
             <bdi>{title}</bdi>
           </h1>
           <p class="sub">
-            {about.kind_title} of {plural(about.rows.total, 'row')} and {plural(data.p, 'feature')}
+            {about.kind_title[0]!.toUpperCase() + about.kind_title.slice(1)} · {plural(about.rows.total, 'row')} · {plural(data.p, 'feature')}
           </p>
         </header>
         {sections.map(({ id, title: text, show }, at) => (
           <section key={id} id={id} aria-labelledby={`${id}-title`}>
-            <h2 id={`${id}-title`}>{text}</h2>
+            <h2 id={`${id}-title`}>{titleOf(text)}</h2>
             <Later after={at}>{() => show(data)}</Later>
           </section>
         ))}

@@ -1,5 +1,6 @@
 // What people have chosen, shared by all pictures.
-import { computed, signal } from '@preact/signals';
+import { computed, effect, signal } from '@preact/signals';
+import { options } from 'preact';
 import type { Data } from './data';
 
 /** The two components that are drawn. */
@@ -31,10 +32,24 @@ const preferred = signal(typeof matchMedia === 'function' && matchMedia('(prefer
 export const printing = signal(false);
 export const dark = computed(() => !printing.value && (theme.value === 'auto' ? preferred.value : theme.value === 'dark'));
 
+/** Everything that a change leads to, at once: a printer does not wait for the next frame. */
+function atOnce(change: () => void): void {
+  const before = options.debounceRendering;
+  options.debounceRendering = (work) => work();
+  try {
+    change();
+  } finally {
+    options.debounceRendering = before;
+  }
+}
+
 /** Follows the system, and is light on paper. */
 export function watchTheme(): void {
+  effect(() => {
+    document.documentElement.dataset.theme = dark.value ? 'dark' : 'light';
+  });
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', (event) => (preferred.value = event.matches));
-  addEventListener('beforeprint', () => (printing.value = true));
+  addEventListener('beforeprint', () => atOnce(() => (printing.value = true)));
   addEventListener('afterprint', () => (printing.value = false));
 }
 

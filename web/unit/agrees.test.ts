@@ -1,6 +1,8 @@
 // The page and the command say the same: coordinates, T², SPE, p-values and decoded rows of every linear kind of model.
 import { afterAll, describe, expect, test } from 'vitest';
-import { assemble } from '../src/data';
+import { assemble, type Data } from '../src/data';
+import { contributions } from '../src/maths/contributions';
+import { beyondLimits } from '../src/sections/rows';
 import { Place, present, table } from './covary';
 
 const FITS: [string, string[]][] = [
@@ -14,6 +16,33 @@ const FITS: [string, string[]][] = [
   ['robust', ['--model', 'robust', '-q', '2', '--nu', '5']],
   ['ica', ['--model', 'ica', '-q', '2']],
 ];
+
+/** Limits of complete rows in double precision, those of rows with missing values in single. */
+function limitsAgree(page: Data, scores: Map<string, number[]>): void {
+  for (let i = 0; i < page.n; i++) {
+    const whole = page.cells.missingIn(i) === 0;
+    const [t2, spe] = [scores.get('t2_limit')![i]!, scores.get('spe_limit')![i]!];
+    if (whole) expect([page.limits!.complete!.t2 / t2 - 1, page.limits!.complete!.spe / spe - 1].every((d) => Math.abs(d) < 1e-14)).toBe(true);
+    expect(Math.abs(page.limits!.t2(i) - t2), `limit of T² of row ${i + 1}`).toBeLessThanOrEqual(1e-7 * t2);
+    expect(Math.abs(page.limits!.spe(i) - spe), `limit of SPE of row ${i + 1}`).toBeLessThanOrEqual(1e-7 * spe);
+  }
+}
+
+/** Lines of `covary score --contributions`, row by row and cell by cell. */
+function contributionsAgree(page: Data, lines: Map<string, number[]>): void {
+  let at = 0;
+  for (let i = 0; i < page.n; i++)
+    for (const cell of contributions(page.model!, page.cells.row(i))) {
+      if (Number.isNaN(cell.value)) continue;
+      for (const name of ['value', 'expected', 'deviation', 't2', 'spe', 'cell'] as const) {
+        const theirs = lines.get(name)![at]!;
+        const size = Math.max(Math.abs(theirs), name === 'value' || name === 'expected' ? cell.deviation : 1e-2);
+        expect(Math.abs(cell[name] - theirs) / size, `${name} of cell ${cell.feature + 1} of row ${i + 1}: ${cell[name]} and ${theirs}`).toBeLessThan(1e-6);
+      }
+      at++;
+    }
+  expect(at).toBe(lines.get('value')!.length);
+}
 
 describe.skipIf(!present)('the page agrees with the command', () => {
   const place = new Place();
@@ -29,7 +58,7 @@ describe.skipIf(!present)('the page agrees with the command', () => {
         place.run('report', 'm.covary', data, '--id', 'name', '-o', 'page.html', '--quiet');
         const page = assemble(await place.block('page.html'));
         const coordinates = Place.columns(place.run('transform', 'm.covary', data, '--quiet'));
-        const scores = Place.columns(place.run('score', 'm.covary', data, '--quiet'));
+        const scores = Place.columns(place.run('score', 'm.covary', data, '--limits', '0.99', '--quiet'));
         const near = (ours: ArrayLike<number>, theirs: number[], what: string) => {
           const size = Math.max(...theirs.filter(Number.isFinite).map(Math.abs), 1e-300);
           theirs.forEach((x, i) => expect(Math.abs(ours[i]! - x) / size, `${what} of row ${i + 1}: ${ours[i]} and ${x}`).toBeLessThan(1e-8));
@@ -39,10 +68,23 @@ describe.skipIf(!present)('the page agrees with the command', () => {
         near(page.spe!, scores.get('spe')!, 'SPE');
         near(page.pValue!, scores.get('p_value')!, 'p-value');
         near(Array.from({ length: page.n }, (_, i) => page.model!.logDensity(page.cells.row(i))!), scores.get('log_density')!, 'log density');
+        limitsAgree(page, scores);
+        contributionsAgree(page, Place.columns(place.run('score', 'm.covary', data, '--contributions', '--quiet')));
         const expected = Place.columns(place.run('impute', 'm.covary', data, '--quiet'));
         expect(page.cells.value(3, 1)).toBe(Number.isNaN(page.cells.value(3, 1)) ? NaN : expected.get('f2')![3]);
       });
     }
+
+  test('limits of a mixture are those of the group of each row', async () => {
+    place.run('fit', 'whole.csv', '--model', 'mixture', '-k', '2', '-q', '1', '-o', 'm.covary', '--quiet');
+    place.run('report', 'm.covary', 'whole.csv', '-o', 'page.html', '--quiet');
+    const page = assemble(await place.block('page.html'));
+    const scores = Place.columns(place.run('score', 'm.covary', 'whole.csv', '--limits', '0.99', '--quiet'));
+    expect(page.limits!.complete).toBeNull();
+    scores.get('t2_limit')!.forEach((limit, i) => expect(Math.abs(page.limits!.t2(i) / limit - 1)).toBeLessThan(1e-7));
+    const outside = scores.get('t2')!.filter((t2, i) => t2 > scores.get('t2_limit')![i]! || scores.get('spe')![i]! > scores.get('spe_limit')![i]!);
+    expect(beyondLimits(page, page.limits!)).toBe(outside.length);
+  });
 
   test('carried columns, labels and missing cells come along', async () => {
     place.run('fit', 'holes.csv', '-q', '2', '-o', 'm.covary', '--quiet');

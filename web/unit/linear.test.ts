@@ -102,7 +102,7 @@ describe('rows of a linear-Gaussian model', () => {
     const [plain, turned, row] = [model(), model({ turn }), ROWS[1]!];
     const z = plain.answer(row).coordinates;
     expect(turned.answer(row).coordinates[0]).toBeCloseTo(0.6 * z[0]! + 0.8 * z[1]!, 13);
-    const [c, t] = [plain.covariance(row), turned.covariance(row)];
+    const [c, t] = [plain.spread(row).scale, turned.spread(row).scale];
     expect(t[3]).toBeCloseTo(c[3]!, 13);
     expect(t[0]).toBeCloseTo(0.36 * c[0]! + 0.96 * c[1]! + 0.64 * c[3]!, 13);
   });
@@ -120,13 +120,6 @@ describe('rows of a linear-Gaussian model', () => {
     expect(model().decode([2, -1])[0]).toBeCloseTo(1 + 2.4 - 0.1, 14);
   });
 
-  test('limits: T² is χ² of q, and with equal noise SPE is σ²χ² of p − q', () => {
-    const equal = model({ noise: new Float64Array(5).fill(0.4) });
-    const { t2, spe } = equal.limits(0.05);
-    expect(t2).toBeCloseTo(5.991465, 5);
-    expect(spe).toBeCloseTo(0.4 * 7.814728, 5);
-  });
-
   test('without noise rows have no density, and distances within the plane are those of z', () => {
     const m = model({ noise: new Float64Array(5), proper: false });
     const row = m.decode([1.5, -0.5]);
@@ -138,6 +131,15 @@ describe('rows of a linear-Gaussian model', () => {
 
   test('heavy tails: the density of t with many degrees of freedom is nearly normal', () => {
     expect(model({ degreesOfFreedom: 1e8 }).logDensity(ROWS[0]!)).toBeCloseTo(model().logDensity(ROWS[0]!)!, 5);
+  });
+});
+
+describe('heavy tails', () => {
+  test('given k cells at distance δ, z has the scale (ν + δ)/(ν + k) and ν + k degrees of freedom', () => {
+    const [plain, heavy, row] = [model(), model({ degreesOfFreedom: 5 }), ROWS[1]!];
+    const { scale, degreesOfFreedom } = heavy.spread(row);
+    expect(degreesOfFreedom).toBe(8);
+    expect(scale[1]! / plain.spread(row).scale[1]!).toBeCloseTo((5 + mahalanobis(plain, row)) / 8, 12);
   });
 });
 

@@ -1,6 +1,6 @@
 // Distribution functions against numbers of tables and closed forms.
 import { describe, expect, test } from 'vitest';
-import { betaIncomplete, chi2Quantile, chi2Tail, fQuantile, fTail, logGamma, normalCdf, normalQuantile } from '../src/maths/special';
+import { betaIncomplete, chi2Tail, fTail, logGamma, normalCdf, normalQuantile, squaredRadius } from '../src/maths/special';
 
 describe('distributions', () => {
   test('gamma function: Γ(5) = 24, Γ(1/2) = √π', () => {
@@ -16,14 +16,17 @@ describe('distributions', () => {
     expect(chi2Tail(500, 2) / Math.exp(-250)).toBeCloseTo(1, 9);
   });
 
-  test('χ² quantiles: those of printed tables', () => {
-    expect(chi2Quantile(0.05, 1)).toBeCloseTo(3.841459, 5);
-    expect(chi2Quantile(0.01, 10)).toBeCloseTo(23.20925, 4);
+  test('shares of the plane: χ² and F of 2 degrees of freedom', () => {
+    expect(squaredRadius(0.95, null)).toBeCloseTo(5.991465, 6);
+    // F(2, 10) is 4.102821 at 95 % in printed tables.
+    expect(squaredRadius(0.95, 10)).toBeCloseTo(2 * 4.102821, 5);
+    for (const nu of [0.7, 3, 50]) expect(fTail(squaredRadius(0.9, nu) / 2, 2, nu)).toBeCloseTo(0.1, 12);
   });
 
   test('F: with one and ν degrees of freedom it is the square of t; with 2 and n it is closed', () => {
     for (const x of [0.5, 2, 9]) expect(fTail(x, 2, 6)).toBeCloseTo((1 + (2 * x) / 6) ** -3, 13);
-    expect(fQuantile(0.05, 1, 10)).toBeCloseTo(2.228139 ** 2, 4);
+    expect(fTail(2.228139 ** 2, 1, 10)).toBeCloseTo(0.05, 6);
+    expect(chi2Tail(3.841459, 1)).toBeCloseTo(0.05, 6);
     expect(betaIncomplete(0.3, 1, 1)).toBeCloseTo(0.3, 14);
   });
 

@@ -59,7 +59,7 @@ describe('words', () => {
   test('numbers', () => {
     expect([number(0), number(1234.6), number(-0.000012), number(NaN), number(0.12345)]).toEqual(['0', '1235', '−1.20·10⁻⁵', '–', '0.1235']);
     expect([fixed(-0.0001, 2), fixed(-1.5, 1)]).toEqual(['0.00', '−1.5']);
-    expect(measured(14.83333, 0.31)).toBe('14.83');
+    expect([measured(14.83333, 0.31), measured(0.31, 0.31), measured(2.14, 1.02), measured(1.02, 1.02)]).toEqual(['14.8', '0.3', '2.1', '1.0']);
   });
   test('names are shown as they are, without what cannot be seen', () => {
     expect(label('<script>')).toBe('<script>');

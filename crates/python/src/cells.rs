@@ -58,7 +58,7 @@ impl Model {
 
 impl Model {
     /// From how many rows the model was found, and the divisor of its variances.
-    fn sample_of_fit(&self) -> Option<Sample> {
+    pub(crate) fn sample_of_fit(&self) -> Option<Sample> {
         let sample = Sample::of_rows(self.saved().report.weight)?;
         let classical = self.of_kind::<PrincipalComponents>().is_some();
         Some(Sample { divisor: if classical { sample.weight - 1.0 } else { sample.divisor }, ..sample })

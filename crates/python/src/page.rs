@@ -53,11 +53,12 @@ impl Model {
         let saved = SavedModel { model: self.whitened(whiten), ..self.saved().clone() };
         let (names, columns): (Vec<String>, Vec<Column>) =
             columns.into_iter().map(|(name, cells)| (name, cells.into())).unzip();
-        let held = Arc::clone(&rows.held);
+        let (held, sample) = (Arc::clone(&rows.held), self.sample_of_fit());
         let page = run(py, &Manner { threads, progress: None }, move |control| {
             let stick = stick.map(|links| Stick::new(&links, &saved.features)).transpose()?;
             let image = image.map(|(height, width)| Image { height, width });
-            let options = Options { rows: most_rows, seed, title, id, image, stick, model: None, data: None };
+            let options =
+                Options { rows: most_rows, seed, title, id, sample, image, stick, ..Options::default() };
             let mut report = Report::new(&saved, options, &names)?;
             let rows = Watched::new(held.source()?, control);
             report.add_source(&rows, &columns, &mut |_| rows.check())?;

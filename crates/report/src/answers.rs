@@ -3,13 +3,15 @@
 
 use covary::Pca;
 use covary::Result;
-use covary::data::{Block, Cells, Order, RowSource, Table};
+use covary::data::{Block, Cells, Chunk, Order, RowSource, Table};
 use covary::linalg::Mat;
-use covary::model::{Assign, Decode, Density, Encode, Model};
+use covary::model::{Assign, Decode, Density, Encode, Model, Sample};
 use covary::persist::SavedModel;
 use serde::Serialize;
 
 use crate::block::Arrays;
+use crate::collect::residuals;
+use crate::limits::{self, Limits};
 use crate::linear::add_matrix;
 
 /// Coordinates of a row that a page holds.
@@ -34,6 +36,7 @@ pub(crate) struct Answers {
     novelty: bool,
     groups: Option<usize>,
     probabilities: bool,
+    limits: Option<Limits>,
     grid: Option<Grid>,
 }
 
@@ -47,20 +50,32 @@ struct Grid {
 }
 
 /// The answers about rows (n × p, row by row); a linear model has answered most of them by its numbers.
-pub(crate) fn add(saved: &SavedModel, cells: &[f64], linear: bool, arrays: &mut Arrays) -> Result<Answers> {
+pub(crate) fn add(
+    saved: &SavedModel,
+    cells: &[f64],
+    linear: bool,
+    sample: Option<Sample>,
+    arrays: &mut Arrays,
+) -> Result<Answers> {
     let model = &*saved.model;
     let p = model.n_features();
     let n = cells.len().checked_div(p).unwrap_or(0);
     let mut answers = Answers { groups: model.as_assign().map(Assign::n_groups), ..Answers::default() };
     if n == 0 {
+        answers.limits = limits::add(model, None, false, sample, arrays)?;
         return Ok(answers);
     }
     let rows = table(cells.to_vec(), n, p);
+    let incomplete = cells.iter().any(|x| x.is_nan());
+    answers.limits = limits::add(model, Some(&rows), incomplete, sample, arrays)?;
     add_groups(model, &rows, arrays, &mut answers)?;
     if linear {
         return Ok(answers);
     }
     add_distances(model, &rows, arrays, &mut answers)?;
+    if !answers.distances && !answers.novelty {
+        add_residuals(model, cells, arrays)?;
+    }
     match model.as_encode() {
         Some(encode) if model.as_assign().is_none() => {
             let z = add_coordinates(encode, &rows, arrays)?;
@@ -114,6 +129,15 @@ fn add_distances(
         arrays.singles("t2", [t2.len(), 1], t2.into_iter());
         arrays.singles("spe", [spe.len(), 1], spe.into_iter());
         p.into_iter().for_each(|p| arrays.singles("p_value", [p.len(), 1], p.into_iter()));
+    }
+    Ok(())
+}
+
+/// Of a model with neither, squared distances from what it makes of the rows.
+fn add_residuals(model: &dyn Model, cells: &[f64], arrays: &mut Arrays) -> Result<()> {
+    let chunk = Chunk::from_rows(0, cells.to_vec(), model.n_features(), Order::Rows)?;
+    if let Some(spe) = residuals(model, &chunk)? {
+        arrays.singles("spe", [spe.len(), 1], spe.into_iter());
     }
     Ok(())
 }

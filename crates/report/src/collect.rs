@@ -1,7 +1,7 @@
 //! The rows that a page shows: all, or a sample that keeps the most unusual ones, and counts of all rows.
 
 use covary::data::Chunk;
-use covary::model::Model;
+use covary::model::{Model, Reconstruction};
 use covary::{Error, Result};
 
 use crate::columns::{Cell, Column};
@@ -41,10 +41,10 @@ fn surprise(p: f64, log_density: f64) -> f64 {
     if p > 1e-300 { -p.ln() } else { 700.0 + (-log_density).max(0.0) }
 }
 
-/// Squared distances from what the model makes of the rows.
-fn residuals(model: &dyn Model, chunk: &Chunk<'_>) -> Result<Option<Vec<f64>>> {
+/// Squared distances from what the model makes of the rows, over the cells that they have.
+pub(crate) fn residuals(model: &dyn Model, chunk: &Chunk<'_>) -> Result<Option<Vec<f64>>> {
     let Some(rebuild) = model.as_reconstruct() else { return Ok(None) };
-    let rebuilt = rebuild.reconstruct(chunk, covary::model::Reconstruction::default())?;
+    let rebuilt = rebuild.reconstruct(chunk, Reconstruction::default())?;
     let square = |i: usize, j: usize| Some(chunk.cells().get(i, j) - rebuilt[(i, j)]).filter(|d| !d.is_nan());
     let of_row = |i: usize| (0..chunk.ncols()).filter_map(|j| square(i, j)).map(|d| d * d).sum();
     Ok(Some((0..chunk.nrows()).map(of_row).collect()))

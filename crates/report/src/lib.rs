@@ -26,6 +26,7 @@ mod block;
 mod choice;
 mod collect;
 mod columns;
+mod limits;
 mod linear;
 mod options;
 mod page;

@@ -1,5 +1,7 @@
 //! What a page shall hold, and what it is called.
 
+use covary::model::Sample;
+
 use crate::shapes::{Image, Stick};
 
 /// Rows that a page holds unless told.
@@ -24,6 +26,8 @@ pub struct Options {
     pub data: Option<String>,
     /// The carried column that identifies the rows, by position.
     pub id: Option<usize>,
+    /// From how many rows the model was found, for its control limits; nothing where it is known exactly.
+    pub sample: Option<Sample>,
     /// Features are the pixels of an image.
     pub image: Option<Image>,
     /// Features are the coordinates of markers, with lines between them.

@@ -108,7 +108,7 @@ impl<'a> Report<'a> {
         let (mut arrays, (n, p)) = (Arrays::default(), (collected.kept.len(), saved.model.n_features()));
         let cells: Vec<f64> = collected.kept.iter().flat_map(|row| row.cells.iter().copied()).collect();
         let linear = linear::add(saved, &facts, &mut arrays)?;
-        let answers = answers::add(saved, &cells, linear.is_some(), &mut arrays)?;
+        let answers = answers::add(saved, &cells, linear.is_some(), options.sample, &mut arrays)?;
         quantise::add(&mut arrays, &cells, n, p);
         if collected.is_sample() {
             let number = |row: &Kept| u32::try_from(row.number).unwrap_or(u32::MAX);

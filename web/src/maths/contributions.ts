@@ -27,6 +27,10 @@ export function contributions(model: LinearModel, row: Float64Array): CellTold[]
   const z = multiply(shrunk, b, q);
   const nearest = multiply(least, b, q);
   const both = multiply(shrunk, nearest, q); // (G + s)⁻¹G⁺b
+  const nu = model.parts.degreesOfFreedom;
+  const distance = nu === null ? 0 : model.answer(row).distance;
+  // Of a t distribution deviations grow with the squared distance δ of the k other cells: √((ν + δ)/(ν + k − 2)).
+  const tails = (k: number, others: number) => (nu === null ? 1 : nu + k > 2 ? Math.sqrt((nu + Math.max(others, 0)) / (nu + k - 2)) : Infinity);
   const told: CellTold[] = [];
   for (let j = 0; j < p; j++) {
     const w = loadings.subarray(j * q, j * q + q);
@@ -34,19 +38,20 @@ export function contributions(model: LinearModel, row: Float64Array): CellTold[]
     const [at, plane] = [dot(w, z), dot(w, nearest)];
     const e = row[j]! - mean[j]!;
     if (Number.isNaN(e)) {
-      const deviation = Math.sqrt(noise[j]! + posterior);
+      const deviation = Math.sqrt(noise[j]! + posterior) * tails(observed.length, distance);
       told.push({ feature: j, value: NaN, expected: mean[j]! + at, deviation, cell: 0, t2: 0, spe: 0, rebuilt: mean[j]! + plane });
       continue;
     }
     // Λe = (e − Wz)/ψ and Λⱼⱼ = (1 − wᵀCov(z)w/ψ)/ψ.
     const precision = (1 - posterior / noise[j]!) / noise[j]!;
     const gap = (e - at) / noise[j]! / precision;
+    const cell = gap * gap * precision;
     told.push({
       feature: j,
       value: row[j]!,
       expected: row[j]! - gap,
-      deviation: 1 / Math.sqrt(precision),
-      cell: gap * gap * precision,
+      deviation: tails(observed.length - 1, distance - cell) / Math.sqrt(precision),
+      cell,
       t2: (e * s * dot(w, both)) / noise[j]!,
       spe: (e - plane) ** 2,
       rebuilt: mean[j]! + plane,

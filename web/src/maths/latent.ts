@@ -1,6 +1,7 @@
 // How probable a place in the latent space is: the density of the coordinates of a new row.
 import { cholesky, solveCholesky, symmetricEigen } from './linalg';
 import { logDensityOf, type LinearModel } from './linear';
+import { squaredRadius } from './special';
 
 export class LatentDensity {
   private readonly factor: Float64Array | null;
@@ -26,7 +27,7 @@ export class LatentDensity {
   ellipse(a: number, b: number, share: number, points = 60): [number, number][] {
     const [c, q] = [this.covariance, this.model.q];
     const { values, vectors } = symmetricEigen(Float64Array.of(c[a * q + a]!, c[a * q + b]!, c[a * q + b]!, c[b * q + b]!), 2);
-    const r = Math.sqrt(-2 * Math.log(1 - share));
+    const r = Math.sqrt(squaredRadius(share, this.model.parts.degreesOfFreedom));
     const [u, v] = [r * Math.sqrt(Math.max(values[0]!, 0)), r * Math.sqrt(Math.max(values[1]!, 0))];
     return Array.from({ length: points }, (_, t) => {
       const [x, y] = [u * Math.cos((2 * Math.PI * t) / points), v * Math.sin((2 * Math.PI * t) / points)];

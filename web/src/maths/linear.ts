@@ -4,7 +4,7 @@
 // Least squares G⁺b, posterior mean (G + sI)⁻¹b, T² = Σ (v·b)²/(g(g + s)) over the eigenvectors v of G,
 // SPE = ‖e − W G⁺b‖²; without noise s = 0.
 import { cholesky, solveCholesky, spectral, symmetricEigen, identity, product, transpose } from './linalg';
-import { chi2Quantile, chi2Tail, fQuantile, fTail, logGamma } from './special';
+import { chi2Tail, fTail, logGamma } from './special';
 
 export interface LinearParts {
   p: number;
@@ -45,6 +45,12 @@ export interface RowAnswer {
   /** Squared Mahalanobis distance; NaN without noise. */
   distance: number;
   observed: number;
+}
+
+/** A normal distribution by its covariance (q × q), or a t distribution by its scale and degrees of freedom. */
+export interface Spread {
+  scale: Float64Array;
+  degreesOfFreedom: number | null;
 }
 
 export class LinearModel {
@@ -187,26 +193,21 @@ export class LinearModel {
     return found;
   }
 
-  /** Covariance of the coordinates given the cells of a row (q × q): of the posterior, or of the projection's error. */
-  covariance(row: Float64Array): Float64Array {
-    const { q, turn, posterior, scale, noise } = this.parts;
+  /** How far the coordinates of a row may lie from what its cells say: of the posterior, or of the error of the projection. */
+  spread(row: Float64Array): Spread {
+    const { q, turn, posterior, scale, noise, degreesOfFreedom: nu } = this.parts;
     const factor = this.factor(row);
     if (!posterior) {
       let inUnits = 0;
       for (let j = 0; j < this.parts.p; j++) inUnits += noise[j]! / (scale ? scale[j]! ** 2 : 1);
       const variance = inUnits / Math.max(this.parts.p, 1);
-      return this.projector(factor.observed, row).map((x) => x * variance);
+      return { scale: this.projector(factor.observed, row).map((x) => x * variance), degreesOfFreedom: nu };
     }
-    const c = factor.shrunk.map((x) => x * this.s * this.spread(row));
-    return turn ? product(product(transpose(turn, q, q), c, q, q, q), turn, q, q, q) : c;
-  }
-
-  /** (ν + δ)/(ν + k − 2) of a t distribution: 1 for the normal one. */
-  private spread(row: Float64Array): number {
-    const nu = this.parts.degreesOfFreedom;
-    if (nu === null) return 1;
     const { distance, observed } = this.answer(row);
-    return nu + observed > 2 ? (nu + distance) / (nu + observed - 2) : Infinity;
+    const tails = nu === null ? 1 : (nu + distance) / (nu + observed);
+    const c = factor.shrunk.map((x) => x * this.s * tails);
+    const turned = turn ? product(product(transpose(turn, q, q), c, q, q, q), turn, q, q, q) : c;
+    return { scale: turned, degreesOfFreedom: nu === null ? null : nu + observed };
   }
 
   /** μ + D c. */
@@ -264,32 +265,6 @@ export class LinearModel {
     const nu = this.parts.degreesOfFreedom;
     if (observed === 0) return 1;
     return nu === null ? chi2Tail(distance, observed) : fTail(distance / observed, observed, nu);
-  }
-
-  /** Limits of T² and SPE that a complete row of the model exceeds with this probability. */
-  limits(tail: number): { t2: number; spe: number } {
-    const nu = this.parts.degreesOfFreedom;
-    const quantile = (k: number) => (nu === null ? chi2Quantile(tail, k) : k * fQuantile(tail, k, nu));
-    const { first, second } = this.residualMoments();
-    const size = second > 0 ? (first * first) / second : 0;
-    return { t2: this.whole.rank > 0 ? quantile(this.whole.rank) : 0, spe: size > 1e-9 ? (second / first) * quantile(size) : 0 };
-  }
-
-  /** tr R and tr R² of the covariance R = Ψ − W(WᵀΨ⁻¹W)⁻¹Wᵀ of residuals, by which SPE is matched with a χ² (Box 1954). */
-  private residualMoments(): { first: number; second: number } {
-    const { p, q, loadings, noise } = this.parts;
-    const least = this.whole.least.map((x) => x * this.s); // (WᵀΨ⁻¹W)⁺
-    const inner = product(product(least, transpose(loadings, p, q), q, q, p), loadings, q, p, q);
-    let [first, second] = [0, 0];
-    for (let j = 0; j < p; j++) {
-      let explained = 0;
-      for (let a = 0; a < q; a++)
-        for (let b = 0; b < q; b++) explained += loadings[j * q + a]! * least[a * q + b]! * loadings[j * q + b]!;
-      first += noise[j]! - explained;
-      second += noise[j]! ** 2 - 2 * noise[j]! * explained;
-    }
-    for (let a = 0; a < q; a++) for (let b = 0; b < q; b++) second += inner[a * q + b]! * inner[b * q + a]!;
-    return { first: Math.max(first, 0), second: Math.max(second, 0) };
   }
 }
 

@@ -1,4 +1,4 @@
-// Distribution functions: Numerical Recipes' series and continued fractions, with quantiles by bisection.
+// Distribution functions: Numerical Recipes' series and continued fractions.
 
 const LANCZOS = [
   0.99999999999980993, 676.5203681218851, -1259.1392167224028, 771.32342877765313, -176.61502916214059, 12.507343278686905,
@@ -48,9 +48,6 @@ export function gammaTail(a: number, x: number): number {
 /** P(χ²ₖ ≥ x). */
 export const chi2Tail = (x: number, k: number): number => (k <= 0 ? 1 : gammaTail(k / 2, x / 2));
 
-/** The x with P(χ²ₖ ≥ x) = tail; k need not be whole. */
-export const chi2Quantile = (tail: number, k: number): number => quantile((x) => chi2Tail(x, k), tail, k);
-
 /** Regularised incomplete beta function I_x(a, b). */
 export function betaIncomplete(x: number, a: number, b: number): number {
   if (x <= 0) return 0;
@@ -81,20 +78,9 @@ function betaFraction(x: number, a: number, b: number): number {
 /** P(F ≥ x) of the F distribution with m and n degrees of freedom. */
 export const fTail = (x: number, m: number, n: number): number => (x <= 0 ? 1 : betaIncomplete(n / (n + m * x), n / 2, m / 2));
 
-export const fQuantile = (tail: number, m: number, n: number): number => quantile((x) => fTail(x, m, n), tail, 1);
-
-/** The x above 0 where a falling tail has this value. */
-function quantile(tail: (x: number) => number, wanted: number, start: number): number {
-  let low = 0;
-  let high = Math.max(start, 1e-6);
-  while (tail(high) > wanted && high < 1e300) [low, high] = [high, 2 * high];
-  for (let k = 0; k < 200 && high - low > 1e-14 * high; k++) {
-    const middle = 0.5 * (low + high);
-    if (tail(middle) > wanted) low = middle;
-    else high = middle;
-  }
-  return 0.5 * (low + high);
-}
+/** The squared distance from the middle within which this share of a distribution in the plane lies: normal, or t. */
+export const squaredRadius = (share: number, nu: number | null): number =>
+  nu === null ? -2 * Math.log1p(-share) : nu * Math.expm1((-2 / nu) * Math.log1p(-share));
 
 /** P(N(0, 1) ≤ x). */
 export const normalCdf = (x: number): number => (x >= 0 ? 1 - 0.5 * gammaTail(0.5, (x * x) / 2) : 0.5 * gammaTail(0.5, (x * x) / 2));

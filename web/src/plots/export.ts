@@ -18,11 +18,13 @@ function styled(source: SVGElement): SVGElement {
 export function svgText(element: HTMLElement): string {
   const box = element.getBoundingClientRect();
   const parts: string[] = [];
+  let [width, height] = [0, 0]; // of what is saved: controls that stand in the element are not
   for (const child of element.querySelectorAll<HTMLElement | SVGSVGElement>('canvas, svg')) {
     if (child.closest('[data-export="no"]') || child.parentElement?.closest('svg')) continue;
     const at = child.getBoundingClientRect();
     if (at.width === 0 || at.height === 0) continue;
     const [x, y] = [at.left - box.left, at.top - box.top];
+    [width, height] = [Math.max(width, x + at.width), Math.max(height, y + at.height)];
     if (child instanceof HTMLCanvasElement) {
       const pixelated = getComputedStyle(child).imageRendering === 'pixelated' ? ' style="image-rendering:pixelated"' : '';
       parts.push(`<image x="${x}" y="${y}" width="${at.width}" height="${at.height}"${pixelated} preserveAspectRatio="none" href="${child.toDataURL()}"/>`);
@@ -37,7 +39,7 @@ export function svgText(element: HTMLElement): string {
   }
   parts.push(...legendParts(element, box));
   const background = getComputedStyle(document.body).backgroundColor;
-  const size = `width="${Math.ceil(box.width)}" height="${Math.ceil(box.height)}"`;
+  const size = `width="${Math.ceil(width)}" height="${Math.ceil(height)}"`;
   return `<svg xmlns="http://www.w3.org/2000/svg" ${size}><rect width="100%" height="100%" fill="${background}"/>${parts.join('')}</svg>`;
 }
 

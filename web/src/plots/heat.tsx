@@ -1,5 +1,5 @@
 // A matrix as colours: orange below 0, blue above, on a canvas of one pixel for each cell.
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { pixel, signed, css } from '../colours';
 import { fixed, label } from '../format';
 import { dark } from '../state';
@@ -22,11 +22,13 @@ export function Heat({ label: name, rows, columns, value, most, numbers = true, 
   const canvas = useRef<HTMLCanvasElement>(null);
   const isDark = dark.value;
   const labelled = rows.length <= 80;
-  const left = labelled ? Math.min(190, Math.max(40, ...rows.map((text) => 7 * Math.min(26, text.length) + 12))) : 8;
-  const top = columns.length <= 40 ? (columns.some((text) => text.length > 4) ? 84 : 26) : 8;
+  const left = labelled ? Math.min(190, Math.max(84, 0.4 * width), Math.max(40, ...rows.map((text) => 7 * Math.min(26, text.length) + 12))) : 8;
   const wide = Math.max(2, Math.min(numbers ? 64 : cell, (width - left - 8) / Math.max(1, columns.length)));
-  const high = Math.max(1, Math.min(labelled ? 22 : 3, Math.max(1, 640 / Math.max(1, rows.length))), labelled ? 15 : 1);
-  useEffect(() => {
+  const longest = Math.min(14, Math.max(0, ...columns.map((text) => text.length)));
+  const headed = columns.length <= 40 && wide >= 12;
+  const top = headed ? (longest > 4 ? 22 + 4.8 * longest : 26) : 8;
+  const high = Math.max(1, Math.min(labelled ? 22 : 8, Math.max(1, 640 / Math.max(1, rows.length))), labelled ? 15 : 1);
+  useLayoutEffect(() => {
     const context = canvas.current?.getContext('2d');
     if (!context || rows.length === 0 || columns.length === 0) return;
     const image = new ImageData(columns.length, rows.length);
@@ -45,10 +47,10 @@ export function Heat({ label: name, rows, columns, value, most, numbers = true, 
         {labelled &&
           rows.map((text, i) => (
             <text key={i} x={left - 8} y={top + high * (i + 0.5)} dy="0.32em" text-anchor="end" class="tick">
-              {label(text, 26)}
+              {label(text, Math.floor((left - 8) / 6.4))}
             </text>
           ))}
-        {columns.length <= 40 &&
+        {headed &&
           columns.map((text, k) => (
             <text key={k} class="tick" text-anchor={top > 30 ? 'start' : 'middle'} transform={`translate(${left + wide * (k + 0.5)},${top - 8})${top > 30 ? ' rotate(-45)' : ''}`}>
               {label(text, 14)}

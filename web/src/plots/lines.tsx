@@ -4,10 +4,10 @@ import { line as path, area } from 'd3-shape';
 import { scaleLinear, scaleLog, type ScaleLinear } from 'd3-scale';
 import { label } from '../format';
 import { extent } from '../maths/statistics';
-import { BottomAxis, LeftAxis } from './axis';
+import { BottomAxis, LeftAxis, leftMargin } from './axis';
 import { useWidth } from './size';
 
-const MARGIN = { left: 62, right: 16, top: 12, bottom: 46 };
+const MARGIN = { right: 16, top: 12, bottom: 46 };
 
 interface LineProps {
   label: string;
@@ -25,24 +25,26 @@ interface LineProps {
 
 export function LinePlot({ label: name, x, y, xName, yName, height = 280, dots, log, band, extra, domain }: LineProps) {
   const [ref, width] = useWidth();
-  const [w, h] = [Math.max(60, width - MARGIN.left - MARGIN.right), height - MARGIN.top - MARGIN.bottom];
+  const h = height - MARGIN.top - MARGIN.bottom;
   const [x0, x1] = extent(x);
   let [y0, y1] = domain ?? extent(band ? [...Array.from(band.low), ...Array.from(band.high)] : y);
   if (y0 === y1) [y0, y1] = [y0 - 1, y1 + 1];
-  const sx = scaleLinear().domain(x0 === x1 ? [x0 - 1, x1 + 1] : [x0, x1]).range([MARGIN.left, MARGIN.left + w]);
   const sy = (log && y0 > 0 ? scaleLog() : scaleLinear()).domain([y0, y1]).nice().range([MARGIN.top + h, MARGIN.top]);
+  const left = leftMargin(sy, h);
+  const w = Math.max(60, width - left - MARGIN.right);
+  const sx = scaleLinear().domain(x0 === x1 ? [x0 - 1, x1 + 1] : [x0, x1]).range([left, left + w]);
   const whole = Array.from(x).every(Number.isInteger);
   const points = Array.from({ length: x.length }, (_, i): [number, number] => [sx(x[i]!), sy(y[i]!)]).filter(([, b]) => Number.isFinite(b));
   const ribbon = band && Array.from({ length: x.length }, (_, i): [number, number, number] => [sx(x[i]!), sy(band.low[i]!), sy(band.high[i]!)]);
   return (
     <div ref={ref}>
       <svg width={width} height={height} role="img" aria-label={name}>
-        <BottomAxis scale={whole ? wholeTicks(sx) : sx} y={MARGIN.top + h} from={MARGIN.left} to={MARGIN.left + w} name={xName} />
-        <LeftAxis scale={sy} x={MARGIN.left} from={MARGIN.top} to={MARGIN.top + h} name={yName} />
+        <BottomAxis scale={whole ? wholeTicks(sx) : sx} y={MARGIN.top + h} from={left} to={left + w} name={xName} />
+        <LeftAxis scale={sy} x={left} from={MARGIN.top} to={MARGIN.top + h} name={yName} />
         {ribbon && <path class="band" d={area<[number, number, number]>((d) => d[0], (d) => d[1], (d) => d[2])(ribbon) ?? ''} />}
         <path class="line" d={path<[number, number]>((d) => d[0], (d) => d[1])(points) ?? ''} />
         {dots && points.map(([a, b], i) => <circle key={i} class="dot" cx={a} cy={b} r={3} />)}
-        {extra?.(sx, sy, MARGIN.left + w, MARGIN.top + h)}
+        {extra?.(sx, sy, left + w, MARGIN.top + h)}
       </svg>
     </div>
   );
@@ -68,7 +70,7 @@ export interface Bar {
 /** Bars to the left and right of 0, one under the other. */
 export function Bars({ label: name, bars, xName, most, least, row = 20 }: { label: string; bars: Bar[]; xName: string; most?: number; least?: number; row?: number }) {
   const [ref, width] = useWidth();
-  const left = Math.min(180, Math.max(60, ...bars.map((bar) => 6.6 * Math.min(24, bar.name.length) + 14)));
+  const left = Math.min(180, Math.max(84, 0.36 * width), Math.max(60, ...bars.map((bar) => 6.6 * Math.min(24, bar.name.length) + 14)));
   const right = bars.some((bar) => bar.text) ? 84 : 16;
   const w = Math.max(60, width - left - right);
   const ends = bars.flatMap((bar) => [bar.value, bar.low ?? 0, bar.high ?? 0, bar.mark ?? 0]);
@@ -86,7 +88,7 @@ export function Bars({ label: name, bars, xName, most, least, row = 20 }: { labe
           return (
             <g key={i} class={bar.dim ? 'dim' : ''}>
               <text class="tick" x={left - 8} y={y + row / 2 - 1} dy="0.32em" text-anchor="end">
-                {label(bar.name, 24)}
+                {label(bar.name, Math.floor((left - 10) / 6.4))}
               </text>
               <rect class={bar.value < 0 ? 'bar below' : 'bar'} x={Math.min(a, b)} width={Math.max(0.5, Math.abs(b - a))} y={y} height={row - 6} rx={1.5} />
               {bar.low !== undefined && bar.high !== undefined && Number.isFinite(bar.low) && Number.isFinite(bar.high) && (

@@ -1,5 +1,5 @@
 // A row as a picture: pixels of an image, or markers in space with lines between them.
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { About } from '../about';
 import { signed } from '../colours';
 import { dark } from '../state';
@@ -15,7 +15,7 @@ interface ImageProps {
 /** Grey levels: paper is the low end in light, and the high end is ink, as the data's range has it. */
 export function PixelImage({ size, row, range, width, label }: ImageProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const context = canvas.current?.getContext('2d');
     if (context) context.putImageData(greyImage(size, row, range), 0, 0);
   }, [size, row, range]);
@@ -27,7 +27,7 @@ export function PixelImage({ size, row, range, width, label }: ImageProps) {
 export function SignedImage({ size, value, width, label }: { size: ImageProps['size']; value: (at: number) => number; width: number; label: string }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const isDark = dark.value;
-  useEffect(() => {
+  useLayoutEffect(() => {
     const context = canvas.current?.getContext('2d');
     if (!context) return;
     const image = new ImageData(size.width, size.height);

@@ -1,6 +1,6 @@
 // Points on a canvas under SVG: drag, zoom, brush, hover and keys; the same for every cloud of rows.
 import type { ComponentChildren } from 'preact';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { scaleLinear, scalePow, type ScaleContinuousNumeric } from 'd3-scale';
 import { extent } from '../maths/statistics';
 import { BottomAxis, LeftAxis } from './axis';
@@ -29,8 +29,8 @@ interface Props {
   shapes?: Uint32Array | null;
   mask?: Uint8Array | null;
   height?: number;
-  /** Squared distances are shown on a scale of roots. */
-  root?: boolean;
+  /** Squared distances are shown on a scale of roots, along these axes. */
+  root?: 'both' | 'y';
   /** The same unit along both axes. */
   equal?: boolean;
   /** Ends of the axes at least, besides those of the points. */
@@ -53,7 +53,8 @@ interface Window {
 }
 
 export function Scatter(props: Props) {
-  const { x, y, colours, shapes = null, mask = null, height = 460, root = false, mode = 'drag' } = props;
+  const { x, y, colours, shapes = null, mask = null, height = 460, root, mode = 'drag' } = props;
+  const [rootX, rootY] = [root === 'both', root !== undefined];
   const [ref, width] = useWidth();
   const canvas = useRef<HTMLCanvasElement>(null);
   const inner = { width: Math.max(80, width - MARGIN.left - MARGIN.right), height: height - MARGIN.top - MARGIN.bottom };
@@ -63,17 +64,17 @@ export function Scatter(props: Props) {
   const window = moved ?? home;
   const [brush, setBrush] = useState<[number, number, number, number] | null>(null);
   const [tip, setTip] = useState<{ x: number; y: number; row: number } | null>(null);
-  const make = (domain: [number, number], range: [number, number]): Linear =>
-    (root ? scalePow().exponent(0.5) : scaleLinear()).domain(domain).range(range) as Linear;
-  const sx = make(window.x, [0, inner.width]);
-  const sy = make(window.y, [inner.height, 0]);
+  const make = (domain: [number, number], range: [number, number], isRoot: boolean): Linear =>
+    (isRoot ? scalePow().exponent(0.5) : scaleLinear()).domain(domain).range(range) as Linear;
+  const sx = make(window.x, [0, inner.width], rootX);
+  const sy = make(window.y, [inner.height, 0], rootY);
   const ratio = typeof devicePixelRatio === 'number' ? Math.min(devicePixelRatio, 2) : 1;
   const pixels = useRef<{ px: Float32Array; py: Float32Array }>({ px: new Float32Array(0), py: new Float32Array(0) });
   const view = useMemo<View>(() => {
     if (pixels.current.px.length !== x.length) pixels.current = { px: new Float32Array(x.length), py: new Float32Array(x.length) };
     const { px, py } = pixels.current;
-    project(x, px, window.x, inner.width, false, root);
-    project(y, py, window.y, inner.height, true, root);
+    project(x, px, window.x, inner.width, false, rootX);
+    project(y, py, window.y, inner.height, true, rootY);
     return { x: sx, y: sy, width: inner.width, height: inner.height, px, py };
   }, [x, y, window, inner.width, inner.height, root]);
   const sprites = useMemo(() => {
@@ -81,7 +82,7 @@ export function Scatter(props: Props) {
     return shapes ? SHAPES.map((shape) => sprite(shape, radius * 1.15)) : [sprite('circle', radius)];
   }, [x.length, shapes, ratio]);
   const image = useRef<ImageData | null>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const context = canvas.current?.getContext('2d');
     if (!context) return;
     const [w, h] = [Math.round(inner.width * ratio), Math.round(inner.height * ratio)];
@@ -117,7 +118,7 @@ export function Scatter(props: Props) {
     setMoved({ x: around(sx, at[0]), y: around(sy, at[1]) });
   };
   const shift = (dx: number, dy: number, from: Window = window) => {
-    const [ax, ay] = [make(from.x, [0, inner.width]), make(from.y, [inner.height, 0])];
+    const [ax, ay] = [make(from.x, [0, inner.width], rootX), make(from.y, [inner.height, 0], rootY)];
     const moveBy = (scale: Linear, by: number): [number, number] => {
       const [a, b] = scale.range() as [number, number];
       return [scale.invert(a - by), scale.invert(b - by)];
@@ -151,6 +152,7 @@ export function Scatter(props: Props) {
       target.removeEventListener('pointerup', up);
       target.removeEventListener('pointercancel', up);
       setBrush(null);
+      if (next.type === 'pointercancel') return; // the page was scrolled with a finger
       if (!far && !placing) props.onPick?.(nearest(view.px, view.py, startX, startY, 12));
       else if (brushing) props.onBrush?.(within(view, startX, startY, last[0], last[1]), (next as PointerEvent).ctrlKey || (next as PointerEvent).metaKey);
     };
@@ -210,7 +212,7 @@ export function Scatter(props: Props) {
       />
       <svg class="over" width={width} height={height} aria-hidden="true">
         <BottomAxis scale={shiftScale(sx, MARGIN.left)} y={height - MARGIN.bottom} from={MARGIN.left} to={MARGIN.left + inner.width} name={props.xName} />
-        <LeftAxis scale={shiftScale(sy, MARGIN.top)} x={MARGIN.left} from={MARGIN.top} to={height - MARGIN.bottom} name={props.yName} />
+        {props.yName !== '' && <LeftAxis scale={shiftScale(sy, MARGIN.top)} x={MARGIN.left} from={MARGIN.top} to={height - MARGIN.bottom} name={props.yName} />}
         <svg x={MARGIN.left} y={MARGIN.top} width={inner.width} height={inner.height} class="inside">
           {props.children?.(view)}
           {brush && <rect class="brush" x={Math.min(brush[0], brush[2])} y={Math.min(brush[1], brush[3])} width={Math.abs(brush[2] - brush[0])} height={Math.abs(brush[3] - brush[1])} />}
@@ -251,12 +253,12 @@ function homeWindow({ x, y, root, equal, include }: Props, width: number, height
     y0 = Math.min(y0, include[1]);
     y1 = Math.max(y1, include[1], include[3]);
   }
-  if (root) return { x: [0, x1 > 0 ? x1 * 1.08 : 1], y: [0, y1 > 0 ? y1 * 1.08 : 1] };
   const pad = (low: number, high: number): [number, number] => {
     const wide = high - low || Math.abs(low) || 1;
     return [low - 0.06 * wide, high + 0.06 * wide];
   };
-  let [wx, wy] = [pad(x0, x1), pad(y0, y1)];
+  const fromZero = (high: number): [number, number] => [0, high > 0 ? high * 1.08 : 1];
+  let [wx, wy] = [root === 'both' ? fromZero(x1) : pad(x0, x1), root ? fromZero(y1) : pad(y0, y1)];
   if (equal) {
     const unit = Math.max((wx[1] - wx[0]) / width, (wy[1] - wy[0]) / height);
     const widen = ([low, high]: [number, number], size: number): [number, number] => {

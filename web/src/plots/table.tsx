@@ -48,7 +48,7 @@ export function Table({ caption, columns, rows, first = PAGE, file, onPick, pick
           <thead>
             <tr>
               {columns.map((column, at) => (
-                <th key={at} class={column.left ? 'left' : ''} aria-sort={order?.[0] === at ? (order[1] ? 'descending' : 'ascending') : 'none'}>
+                <th key={at} scope="col" class={column.left ? 'left' : ''} aria-sort={order?.[0] === at ? (order[1] ? 'descending' : 'ascending') : 'none'}>
                   {column.sort ? (
                     <button type="button" onClick={() => setOrder(order?.[0] === at ? [at, !order[1]] : [at, !column.left])}>
                       <bdi>{column.name}</bdi>

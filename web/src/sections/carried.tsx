@@ -1,12 +1,14 @@
 // Components and the columns that are carried along: r for numbers, η² for labels.
 import { useMemo } from 'preact/hooks';
+import { componentWords } from '../about';
 import { command } from '../commands';
-import type { Data } from '../data';
+import { otherColumns, type Data } from '../data';
 import { fixed, label } from '../format';
 import { correlation, correlationRatio } from '../maths/statistics';
 import { Figure } from '../plots/figure';
 import { Heat, SignedLegend } from '../plots/heat';
 import { Table } from '../plots/table';
+import { names, numbers } from './columns';
 
 export interface Association {
   column: string;
@@ -17,7 +19,7 @@ export interface Association {
 /** Of each carried column that can go with anything. */
 export function associations(data: Data): Association[] {
   const found: Association[] = [];
-  data.carried.forEach((column) => {
+  otherColumns(data).forEach((column) => {
     if (column.numbers) found.push({ column: column.name, measure: 'r', values: data.coordinates.map((z) => correlation(z, column.numbers!)) });
     const few = column.codes && column.labels.length > 1 && column.labels.length < Math.max(2, data.n / 2);
     if (few) found.push({ column: column.name, measure: 'η²', values: data.coordinates.map((z) => correlationRatio(z, column.codes!)) });
@@ -31,12 +33,12 @@ export function CarriedColumns({ data }: { data: Data }) {
   const rows = found.map(({ column, measure }) => `${label(column, 20)} (${measure})`);
   return (
     <Figure
-      title="Do components go with them?"
+      title={`Do ${componentWords(data.about).many} go with them?`}
       file="carried-columns"
-      command={command(data.about, 'transform')}
+      command={command(data.about, data.about.answers.map ? 'assign' : 'transform')}
       caption={
         <>
-          Columns that are not in the model: the correlation r of numbers, and for labels η², the share of a component’s variance that lies between them.{' '}
+          Columns that are not in the model: the correlation r of numbers, and for labels η², the share of a {componentWords(data.about).one}’s variance that lies between them.{' '}
           <SignedLegend most={1} />
         </>
       }
@@ -46,9 +48,9 @@ export function CarriedColumns({ data }: { data: Data }) {
           file="carried-columns"
           rows={found.length}
           columns={[
-            { name: 'column', left: true, show: (i) => <bdi class="name">{label(found[i]!.column)}</bdi>, sort: (i) => found[i]!.column },
+            names('column', (i) => found[i]!.column),
             { name: 'measure', show: (i) => found[i]!.measure, sort: (i) => found[i]!.measure },
-            ...data.names.map((name, k) => ({ name, show: (i: number) => fixed(found[i]!.values[k]!, 3), sort: (i: number) => found[i]!.values[k]! })),
+            ...data.names.map((name, k) => numbers(name, (i) => found[i]!.values[k]!, (x) => fixed(x, 3))),
           ]}
         />
       )}

@@ -2,8 +2,8 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { colouring } from '../colouring';
 import { command } from '../commands';
-import type { Data } from '../data';
-import { fixed, label, measured, number, percent } from '../format';
+import { cellRange, type Data } from '../data';
+import { fixed, measured, percent } from '../format';
 import { LatentDensity } from '../maths/latent';
 import { extent } from '../maths/statistics';
 import { Check, Choice, Figure, Select } from '../plots/figure';
@@ -13,7 +13,10 @@ import { Scatter, type View } from '../plots/scatter';
 import { useWidth } from '../plots/size';
 import { Table } from '../plots/table';
 import { axes, colourBy, dark, focus, place, selection } from '../state';
-import { axisName } from './latent';
+import { features, numbers } from './columns';
+import { axisName, strip } from './latent';
+
+const NOTHING = new Float64Array(0);
 
 type Show = 'image' | 'stick' | 'bars' | 'curve';
 
@@ -50,7 +53,7 @@ export function decoderOf(data: Data): Decoder | null {
     deviation: null,
     density: null,
     snap: (at) => at.map((x, k) => (k < 2 ? back(x, k as 0 | 1) : 0)),
-    plane: [0, 1],
+    plane: data.coordinates.length > 1 ? [0, 1] : [0, 0],
   };
 }
 
@@ -70,7 +73,7 @@ export function Explorer({ data }: { data: Data }) {
   };
   const isDark = dark.value;
   const colours = useMemo(() => colouring(data, colourBy.value, isDark), [data, colourBy.value, isDark]);
-  const zeros = useMemo(() => new Float64Array(data.n), [data]);
+  const side = useMemo(() => (b === a ? strip(data.n) : null), [data, a === b]);
   const range = useMemo(() => cellRange(data), [data]);
   const thumbnails = useMemo(
     () => (pictures && data.about.image ? (context: CanvasRenderingContext2D, view: View) => mosaic(data, decoder, context, view, at, a, b, range) : undefined),
@@ -112,8 +115,8 @@ export function Explorer({ data }: { data: Data }) {
         <div class="plane">
           <Scatter
             label="The latent plane and the place in it"
-            x={data.coordinates[a] ?? zeros}
-            y={b === a ? zeros : (data.coordinates[b] ?? zeros)}
+            x={data.coordinates[a] ?? NOTHING}
+            y={side ?? data.coordinates[b] ?? NOTHING}
             xName={axisName(data, a)}
             yName={b === a ? '' : axisName(data, b)}
             colours={colours.words}
@@ -223,7 +226,7 @@ function RowBars({ data, decoder, row, observed }: { data: Data; decoder: Decode
   });
   return (
     <>
-      <Bars label="The expected row" bars={bars} xName="deviations from the mean" most={4.5} least={-4.5} row={data.p > 20 ? 15 : 22} />
+      <Bars label="The expected row" bars={bars} xName="deviations from the mean" most={4.5} least={-4.5} row={Math.max(15, Math.min(38, Math.floor(380 / bars.length)))} />
       {data.p > MOST_BARS && <p class="quiet">The {MOST_BARS} features that move most; the table has all.</p>}
     </>
   );
@@ -232,7 +235,7 @@ function RowBars({ data, decoder, row, observed }: { data: Data; decoder: Decode
 function Curve({ data, decoder, row, observed }: { data: Data; decoder: Decoder; row: Float64Array; observed: Float64Array | null }) {
   const x = useMemo(() => Array.from({ length: data.p }, (_, j) => j + 1), [data]);
   const band = decoder.deviation ? { low: Array.from(row, (v, j) => v - 2 * decoder.deviation!(j)), high: Array.from(row, (v, j) => v + 2 * decoder.deviation!(j)) } : undefined;
-  const ends = useMemo(() => wholeRange(data), [data]);
+  const ends = useMemo(() => cellRange(data), [data]);
   return (
     <LinePlot
       label="The expected row as a curve over the features"
@@ -344,23 +347,6 @@ function mosaic(data: Data, decoder: Decoder, context: CanvasRenderingContext2D,
     }
 }
 
-/** The range of grey levels. */
-function cellRange(data: Data): [number, number] {
-  return wholeRange(data);
-}
-
-function wholeRange(data: Data): [number, number] {
-  let [low, high] = [Infinity, -Infinity];
-  for (let j = 0; j < data.p; j++) {
-    const [a, b] = data.n > 0 ? extent(data.cells.column(j)) : [around(data, j, -3), around(data, j, 3)];
-    low = Math.min(low, a);
-    high = Math.max(high, b);
-  }
-  return low < high ? [low, high] : [low - 1, high + 1];
-}
-
-const around = (data: Data, j: number, deviations: number): number => (data.model ? data.model.parts.mean[j]! + deviations * data.model.featureDeviation(j) : deviations);
-
 /** The middle of a figure, how far it reaches, and which axis is upright: the one along which the mean figure is largest. */
 function figureSize(data: Data, row: Float64Array): { middle: [number, number, number]; reach: number; up: number } {
   const { markers } = data.about.stick!;
@@ -382,9 +368,9 @@ function RowTable({ data, row, decoder }: { data: Data; row: Float64Array; decod
       file="expected-row"
       rows={data.p}
       columns={[
-        { name: 'feature', left: true, show: (j) => <bdi class="name">{label(data.features[j]!)}</bdi>, sort: (j) => data.features[j]! },
-        { name: 'expected', show: (j) => number(row[j]), sort: (j) => row[j]! },
-        ...(decoder.deviation ? [{ name: 'standard deviation', show: (j: number) => number(decoder.deviation!(j)), sort: (j: number) => decoder.deviation!(j) }] : []),
+        features(data),
+        numbers('expected', (j) => row[j]!),
+        ...(decoder.deviation ? [numbers('standard deviation', (j) => decoder.deviation!(j))] : []),
       ]}
     />
   );

@@ -12,6 +12,7 @@ import { LinePlot } from '../plots/lines';
 import { Scatter } from '../plots/scatter';
 import { Table } from '../plots/table';
 import { dark, focus, selection } from '../state';
+import { names, numbers, rowNames } from './columns';
 import { hoverText } from './latent';
 
 export function Fit({ data }: { data: Data }) {
@@ -69,7 +70,7 @@ function Residuals({ data }: { data: Data }) {
     });
   }, [data, features]);
   const m = features.length;
-  const names = useMemo(() => features.map((j) => data.features[j]!), [features]);
+  const of = useMemo(() => features.map((j) => data.features[j]!), [features]);
   const value = useMemo(() => (a: number, b: number) => found[a * m + b]!, [found]);
   const pairs = useMemo(() => {
     const all: [number, number][] = [];
@@ -86,7 +87,7 @@ function Residuals({ data }: { data: Data }) {
       command={inspect(data.about)}
       caption={
         <>
-          Correlations of the rows minus those of the model; their root mean square is {fixed(rms, 3)}. The largest is between {label(names[pairs[0]![0]]!, 30)} and {label(names[pairs[0]![1]]!, 30)}:{' '}
+          Correlations of the rows minus those of the model; their root mean square is {fixed(rms, 3)}. The largest is between {label(of[pairs[0]![0]]!, 30)} and {label(of[pairs[0]![1]]!, 30)}:{' '}
           {fixed(value(...pairs[0]!), 3)}.{m < data.p && ` ${m} of the ${data.p} features are shown.`} <SignedLegend most={most} />
         </>
       }
@@ -96,14 +97,14 @@ function Residuals({ data }: { data: Data }) {
           file="residual-correlations"
           rows={pairs.length}
           columns={[
-            { name: 'one', left: true, show: (k) => <bdi class="name">{label(names[pairs[k]![0]]!)}</bdi>, sort: (k) => names[pairs[k]![0]]! },
-            { name: 'other', left: true, show: (k) => <bdi class="name">{label(names[pairs[k]![1]]!)}</bdi>, sort: (k) => names[pairs[k]![1]]! },
+            names('one', (k) => of[pairs[k]![0]]!),
+            names('other', (k) => of[pairs[k]![1]]!),
             { name: 'left over', show: (k) => fixed(value(...pairs[k]!), 4), sort: (k) => Math.abs(value(...pairs[k]!)), text: (k) => value(...pairs[k]!) },
           ]}
         />
       )}
     >
-      <Heat label="Correlations that are left over" rows={names} columns={names} value={value} most={most} numbers={m <= 14} />
+      <Heat label="Correlations that are left over" rows={of} columns={of} value={value} most={most} numbers={m <= 14} />
     </Figure>
   );
 }
@@ -134,10 +135,10 @@ function Quantiles({ data }: { data: Data }) {
           file="quantiles"
           rows={data.n}
           columns={[
-            { name: 'row', left: true, show: (i) => <bdi class="name">{data.rowName(i)}</bdi>, sort: (i) => data.numbers[i]! + 1 },
-            { name: 'squared distance', show: (i) => number(data.distance![i]), sort: (i) => data.distance![i]! },
-            { name: 'normal score', show: (i) => number(points.y[i]), sort: (i) => points.y[i]! },
-            { name: 'quantile', show: (i) => number(points.x[i]), sort: (i) => points.x[i]! },
+            rowNames(data),
+            numbers('squared distance', (i) => data.distance![i]!),
+            numbers('normal score', (i) => points.y[i]!),
+            numbers('quantile', (i) => points.x[i]!),
           ]}
         />
       )}

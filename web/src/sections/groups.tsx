@@ -3,15 +3,15 @@ import { useMemo } from 'preact/hooks';
 import { css, groupColour } from '../colours';
 import { command } from '../commands';
 import type { Data } from '../data';
-import { count, fixed, label, number, percent } from '../format';
-import { moments } from '../maths/statistics';
+import { count, fixed, percent } from '../format';
+import { extent, moments } from '../maths/statistics';
 import { Figure } from '../plots/figure';
 import { Heat, SignedLegend } from '../plots/heat';
 import { Bars } from '../plots/lines';
 import { PixelImage } from '../plots/picture';
 import { Table } from '../plots/table';
 import { colourBy, dark, select } from '../state';
-import { extent } from '../maths/statistics';
+import { features, numbers, rowNames } from './columns';
 
 interface Profile {
   size: number;
@@ -73,9 +73,9 @@ function Sizes({ data, found }: { data: Data; found: Profile[] }) {
           file="group-sizes"
           rows={found.length}
           columns={[
-            { name: 'group', show: (k) => `${k + 1}`, sort: (k) => k + 1 },
-            { name: 'rows', show: (k) => count(found[k]!.size), sort: (k) => found[k]!.size },
-            { name: 'share', show: (k) => percent(found[k]!.size / data.n), sort: (k) => found[k]!.size / data.n },
+            numbers('group', (k) => k + 1),
+            numbers('rows', (k) => found[k]!.size, count),
+            numbers('share', (k) => found[k]!.size / data.n, percent),
           ]}
         />
       )}
@@ -130,8 +130,8 @@ function Profiles({ data, found }: { data: Data; found: Profile[] }) {
           file="group-profiles"
           rows={data.p}
           columns={[
-            { name: 'feature', left: true, show: (j) => <bdi class="name">{label(data.features[j]!)}</bdi>, sort: (j) => data.features[j]! },
-            ...shown.map((k) => ({ name: name(k), show: (j: number) => number(found[k]!.mean[j]), sort: (j: number) => found[k]!.mean[j]! })),
+            features(data),
+            ...shown.map((k) => numbers(name(k), (j) => found[k]!.mean[j]!)),
           ]}
         />
       )}
@@ -168,9 +168,9 @@ function Apart({ data, found }: { data: Data; found: Profile[] }) {
           file="group-separation"
           rows={shown.length}
           columns={[
-            { name: 'group', show: (k) => `${k + 1}`, sort: (k) => k + 1 },
-            ...(nearest ? [{ name: 'nearest other mean, in deviations of the model', show: (k: number) => number(nearest[k]), sort: (k: number) => nearest[k] ?? NaN }] : []),
-            ...shown.map((k) => ({ name: name(k), show: (row: number) => fixed(apart[row]![k]!, 2), sort: (row: number) => apart[row]![k]! })),
+            numbers('group', (k) => k + 1),
+            ...(nearest ? [numbers('nearest other mean, in deviations of the model', (k) => nearest[k] ?? NaN)] : []),
+            ...shown.map((k) => numbers(name(k), (row) => apart[row]![k]!, (x) => fixed(x, 2))),
           ]}
         />
       )}
@@ -203,8 +203,8 @@ function Sure({ data }: { data: Data }) {
           file="group-probabilities"
           rows={data.n}
           columns={[
-            { name: 'row', left: true, show: (at) => <bdi class="name">{data.rowName(order[at]!)}</bdi>, sort: (at) => data.numbers[order[at]!]! + 1 },
-            ...Array.from({ length: Math.min(k, 30) }, (_, g) => ({ name: name(g), show: (at: number) => fixed(data.probabilities![order[at]! * k + g]!, 4), sort: (at: number) => data.probabilities![order[at]! * k + g]! })),
+            rowNames(data, (at) => order[at]!),
+            ...Array.from({ length: Math.min(k, 30) }, (_, g) => numbers(name(g), (at) => data.probabilities![order[at]! * k + g]!, (x) => fixed(x, 4))),
           ]}
         />
       )}

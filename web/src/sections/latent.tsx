@@ -1,11 +1,12 @@
 // The latent plot: rows as points in the plane of two components, to drag, zoom, colour, label and select.
 import { useMemo, useState } from 'preact/hooks';
 import { colourOptions, colouring, shapeOptions, shapesOf } from '../colouring';
+import { componentWords } from '../about';
 import { command } from '../commands';
 import type { Data } from '../data';
-import { count, fixed, label, number, plural } from '../format';
+import { count, fixed, label, plural } from '../format';
 import { symmetricEigen } from '../maths/linalg';
-import { chi2Quantile } from '../maths/special';
+import { squaredRadius } from '../maths/special';
 import { extent } from '../maths/statistics';
 import { Check, Choice, Figure, Select } from '../plots/figure';
 import { saveCsv } from '../plots/export';
@@ -13,6 +14,7 @@ import { SHAPES, placeLabels } from '../plots/points';
 import { Scatter, type View } from '../plots/scatter';
 import { Table } from '../plots/table';
 import { axes, colourBy, dark, focus, select, selected, selection, shapeBy } from '../state';
+import { numbers, rowNames } from './columns';
 import { spaced } from './loadings';
 
 export function Latent({ data }: { data: Data }) {
@@ -20,18 +22,19 @@ export function Latent({ data }: { data: Data }) {
   const [labels, setLabels] = useState(data.about.id !== null && data.n <= 400);
   const [arrows, setArrows] = useState(data.model !== null && data.p <= 40);
   const incomplete = useMemo(() => incompleteRows(data), [data]);
-  const [ellipses, setEllipses] = useState(incomplete.length > 0);
+  const [ellipses, setEllipses] = useState(incomplete.length > 0 && incomplete.length <= 100);
   const isDark = dark.value;
   const colours = useMemo(() => colouring(data, colourBy.value, isDark), [data, colourBy.value, isDark]);
   const shapes = useMemo(() => shapesOf(data, shapeBy.value), [data, shapeBy.value]);
   const [a, b] = axes.value;
-  const [x, y] = [data.coordinates[a]!, data.coordinates[b] ?? new Float64Array(data.n)];
+  const y = useMemo(() => (a === b ? strip(data.n) : data.coordinates[b]!), [data, a, b]);
   const scale = arrows ? arrowScale(data, a, b) : 1;
+  const words = componentWords(data.about);
   const options = data.names.slice(0, data.coordinates.length).map((name, k) => ({ value: String(k), label: name }));
   const map = data.about.answers.map;
   return (
     <Figure
-      title="Rows in the plane of two components"
+      title={a === b ? `Rows along one ${words.one}` : `Rows in the plane of two ${words.many}`}
       file="latent-plot"
       wide
       command={map ? command(data.about, 'assign') : command(data.about, 'transform')}
@@ -62,7 +65,8 @@ export function Latent({ data }: { data: Data }) {
             : `Each point is a row at ${data.about.linear?.posterior ? 'the mean of its posterior' : 'its coordinates'}. `}
           Drag moves, the wheel zooms after a click into the picture (or with Ctrl), a double click shows all; hold Shift to select instead.
           {arrows && ` Arrows show what each feature does, on their own scale: an arrow of length 1 here is a correlation of ${fixed(1 / scale, 2)}.`}
-          {ellipses && data.model && ` Ellipses hold half of the probability of rows with missing values${incomplete.length > 300 ? ` (300 of ${count(incomplete.length)} are drawn)` : ''}.`}
+          {a === b && ' Up and down have no meaning: they keep the points apart.'}
+          {ellipses && data.model && a !== b && ` Ellipses hold half of the probability of rows with missing values${incomplete.length > 300 ? ` (300 of ${count(incomplete.length)} are drawn)` : ''}.`}
         </>
       }
       table={() => <ScoreTable data={data} />}
@@ -70,14 +74,15 @@ export function Latent({ data }: { data: Data }) {
       <Legend colours={colours} shapes={shapes?.labels ?? null} data={data} />
       <Scatter
         label={`Latent plot of ${plural(data.n, 'row')}`}
-        x={x}
+        x={data.coordinates[a]!}
         y={y}
         xName={axisName(data, a)}
-        yName={data.coordinates.length > 1 ? axisName(data, b) : ''}
+        yName={a === b ? '' : axisName(data, b)}
         colours={colours.words}
         shapes={shapes?.codes ?? null}
         mask={selection.value}
         height={560}
+        include={arrows && data.model ? arrowEnds(data, a, b, scale) : undefined}
         mode={mode}
         onBrush={(rows, add) => select(data, rows, add)}
         onPick={(row) => (focus.value = row)}
@@ -85,7 +90,7 @@ export function Latent({ data }: { data: Data }) {
       >
         {(view) => (
           <>
-            {ellipses && data.model && <Ellipses data={data} rows={incomplete} view={view} a={a} b={b} />}
+            {ellipses && data.model && a !== b && <Ellipses data={data} rows={incomplete} view={view} a={a} b={b} />}
             {arrows && data.model && <Arrows data={data} view={view} a={a} b={b} scale={scale} />}
             {labels && <Labels data={data} view={view} />}
             {focus.value !== null && <circle class="focus" cx={view.px[focus.value]} cy={view.py[focus.value]} r={9} />}
@@ -104,6 +109,9 @@ function incompleteRows(data: Data): number[] {
   return rows;
 }
 
+/** Heights that keep points along one line apart: the golden ratio spreads them evenly. */
+export const strip = (n: number): Float64Array => Float64Array.from({ length: n }, (_, i) => 2 * ((i * 0.6180339887498949) % 1) - 1);
+
 export function axisName(data: Data, k: number): string {
   const share = data.about.explained[k];
   // Shares belong to directions of largest variance, which turned factors and sources are not.
@@ -117,6 +125,8 @@ export function hoverText(data: Data, row: number): string {
   return [name, ...carried.filter((text) => !text.endsWith(` ${name}`))].join(' · ');
 }
 
+const MOST_IN_LEGEND = 24;
+
 export function Legend({ colours, shapes, data }: { colours: ReturnType<typeof colouring>; shapes: string[] | null; data: Data }) {
   return (
     <div class="legends">
@@ -125,12 +135,13 @@ export function Legend({ colours, shapes, data }: { colours: ReturnType<typeof c
           <b>
             <bdi>{colours.name}</bdi>
           </b>
-          {colours.legend.slice(0, 24).map(({ label: text, colour, code }) => (
+          {colours.legend.slice(0, MOST_IN_LEGEND).map(({ label: text, colour, code }) => (
             <button key={code} type="button" class="swatch" title="Select these rows" onClick={() => select(data, rowsOf(data, code))}>
               <i style={{ background: colour }} />
               <bdi>{text}</bdi>
             </button>
           ))}
+          {colours.legend.length > MOST_IN_LEGEND && <span>and {count(colours.legend.length - MOST_IN_LEGEND)} more</span>}
         </span>
       )}
       {colours.ramp && (
@@ -161,35 +172,62 @@ function* rowsOf(data: Data, code: number): Generator<number> {
   if (group) for (let i = 0; i < data.n; i++) if (group.codes[i] === code) yield i;
 }
 
-/** Correlation that an arrow of the length of one unit of the axes stands for, inverted: arrows fill most of the picture. */
+/** Of a feature, its correlations with the two components that are drawn. */
+function correlationsWith(data: Data, a: number, b: number): (j: number) => [number, number] {
+  const [q, structure] = [data.model!.q, data.array('structure')!];
+  return (j) => [structure[j * q + a]!, a === b ? 0 : structure[j * q + b]!];
+}
+
+/** How long an arrow of correlation 1 is, in units of the axes: so long that arrows fill the picture and stay in it. */
 function arrowScale(data: Data, a: number, b: number): number {
-  const q = data.model!.q;
-  const structure = data.array('structure')!;
-  let longest = 0;
-  for (let j = 0; j < data.p; j++) longest = Math.max(longest, Math.hypot(structure[j * q + a]!, structure[j * q + b] ?? 0));
-  const reach = (k: number) => Math.max(...extent(data.coordinates[k] ?? []).map(Math.abs));
-  const room = data.n > 0 ? Math.min(reach(a) || 1, reach(b) || reach(a) || 1) : 3;
-  return longest > 0 ? (0.8 * room) / longest : 1;
+  const of = correlationsWith(data, a, b);
+  const ends = [a, b].map((k) => (data.n > 0 ? extent(data.coordinates[k]!) : [-3, 3]));
+  const room = (axis: number, sign: number) => {
+    const [low, high] = ends[axis]!;
+    return Math.max(sign < 0 ? -low! : high!, 0.4 * Math.max(-low!, high!, 0)) || 1;
+  };
+  let scale = Infinity;
+  for (let j = 0; j < data.p; j++)
+    of(j).forEach((r, axis) => {
+      if (r !== 0) scale = Math.min(scale, (0.85 * room(axis, r)) / Math.abs(r));
+    });
+  return Number.isFinite(scale) ? scale : 1;
+}
+
+/** What the picture must hold besides its points: the ends of the arrows. */
+function arrowEnds(data: Data, a: number, b: number, scale: number): [number, number, number, number] {
+  const of = correlationsWith(data, a, b);
+  const ends: [number, number, number, number] = [0, 0, 0, 0];
+  for (let j = 0; j < data.p; j++) {
+    const [x, y] = of(j).map((r) => scale * r) as [number, number];
+    [ends[0], ends[1], ends[2], ends[3]] = [Math.min(ends[0], x), Math.min(ends[1], y), Math.max(ends[2], x), Math.max(ends[3], y)];
+  }
+  return ends;
 }
 
 function Arrows({ data, view, a, b, scale }: { data: Data; view: View; a: number; b: number; scale: number }) {
-  const q = data.model!.q;
-  const structure = data.array('structure')!;
-  const value = (j: number, k: number) => (k < q ? structure[j * q + k]! : 0);
-  const length = (j: number) => Math.hypot(value(j, a), value(j, b));
+  const of = correlationsWith(data, a, b);
+  const length = (j: number) => Math.hypot(...of(j));
   const shown = Array.from({ length: data.p }, (_, j) => j).sort((i, j) => length(j) - length(i)).slice(0, 30);
-  const end = (j: number) => ({ j, x: view.x(scale * value(j, a)), y: view.y(scale * value(j, b)) });
+  const end = (j: number) => {
+    const [x, y] = of(j);
+    return { j, x: view.x(scale * x), y: view.y(scale * y) };
+  };
   const [ox, oy] = [view.x(0), view.y(0)];
   return (
     <g class="arrows">
       {shown.map(end).map(({ j, x, y }) => (
         <line key={j} class="arrow" x1={ox} y1={oy} x2={x} y2={y} />
       ))}
-      {spaced(shown.slice(0, 16).map(end)).map(({ j, x, y }) => (
-        <text key={j} class="cell halo" x={x + (x >= ox ? 5 : -5)} y={y} dy="0.32em" text-anchor={x >= ox ? 'start' : 'end'}>
-          {label(data.features[j]!, 18)}
-        </text>
-      ))}
+      {spaced(shown.slice(0, 16).map(end)).map(({ j, x, y }) => {
+        const [text, right] = [label(data.features[j]!, 18), x >= ox];
+        const inside = right ? Math.min(x + 5, view.width - 6.2 * text.length) : Math.max(x - 5, 6.2 * text.length);
+        return (
+          <text key={j} class="cell halo" x={inside} y={y} dy="0.32em" text-anchor={right ? 'start' : 'end'}>
+            {text}
+          </text>
+        );
+      })}
     </g>
   );
 }
@@ -217,29 +255,31 @@ function Labels({ data, view }: { data: Data; view: View }) {
 function Ellipses({ data, rows, view, a, b }: { data: Data; rows: number[]; view: View; a: number; b: number }) {
   const model = data.model!;
   const q = model.q;
-  const size = Math.sqrt(chi2Quantile(0.5, 2));
   const shapes = useMemo(
     () =>
       rows.slice(0, 300).map((i) => {
-        const c = model.covariance(data.cells.row(i));
-        const two = Float64Array.of(c[a * q + a]!, c[a * q + b] ?? 0, c[a * q + b] ?? 0, c[b * q + b] ?? 0);
-        return { i, eigen: symmetricEigen(two, 2) };
+        const { scale: c, degreesOfFreedom } = model.spread(data.cells.row(i));
+        const two = Float64Array.of(c[a * q + a]!, c[a * q + b]!, c[a * q + b]!, c[b * q + b]!);
+        const { values, vectors } = symmetricEigen(two, 2);
+        const size = Math.sqrt(squaredRadius(0.5, degreesOfFreedom));
+        return { i, vectors, half: Array.from(values, (value) => size * Math.sqrt(Math.max(value, 0))) };
       }),
     [data, rows, a, b],
   );
-  const path = (i: number, { values, vectors }: ReturnType<typeof symmetricEigen>) => {
+  const path = ({ i, half, vectors }: (typeof shapes)[number]) => {
     const points: string[] = [];
     for (let t = 0; t < 32; t++) {
-      const [u, v] = [Math.cos((t * Math.PI) / 16) * size * Math.sqrt(Math.max(values[0]!, 0)), Math.sin((t * Math.PI) / 16) * size * Math.sqrt(Math.max(values[1]!, 0))];
-      const [x, y] = [data.coordinates[a]![i]! + vectors[0]! * u + vectors[1]! * v, (data.coordinates[b]?.[i] ?? 0) + vectors[2]! * u + vectors[3]! * v];
+      const [u, v] = [Math.cos((t * Math.PI) / 16) * half[0]!, Math.sin((t * Math.PI) / 16) * half[1]!];
+      const [x, y] = [data.coordinates[a]![i]! + vectors[0]! * u + vectors[1]! * v, data.coordinates[b]![i]! + vectors[2]! * u + vectors[3]! * v];
       points.push(`${view.x(x).toFixed(1)},${view.y(y).toFixed(1)}`);
     }
     return `M${points.join('L')}Z`;
   };
+  const light = Math.min(1, 30 / Math.max(1, shapes.length)); // many would hide the points beneath
   return (
-    <g>
-      {shapes.filter(({ eigen }) => Number.isFinite(eigen.values[0]!)).map(({ i, eigen }) => (
-        <path key={i} class="ellipse" d={path(i, eigen)} />
+    <g class="ellipses" style={{ opacity: 0.35 + 0.65 * light }}>
+      {shapes.filter(({ half }) => Number.isFinite(half[0]!)).map((shape) => (
+        <path key={shape.i} class="ellipse" style={{ fillOpacity: 0.05 * light }} d={path(shape)} />
       ))}
     </g>
   );
@@ -276,8 +316,8 @@ function ScoreTable({ data }: { data: Data }) {
       onPick={(row) => (focus.value = row)}
       picked={focus.value}
       columns={[
-        { name: 'row', left: true, show: (i) => <bdi class="name">{data.rowName(i)}</bdi>, sort: (i) => data.numbers[i]! + 1 },
-        ...shown.map((z, k) => ({ name: data.names[k]!, show: (i: number) => number(z[i]), sort: (i: number) => z[i]! })),
+        rowNames(data),
+        ...shown.map((z, k) => numbers(data.names[k]!, (i) => z[i]!)),
       ]}
     />
   );

@@ -1,5 +1,6 @@
 // Loadings: how features and components belong together, as numbers, colours, bars and a circle.
 import { useMemo, useState } from 'preact/hooks';
+import { componentWords } from '../about';
 import { css, signed } from '../colours';
 import { inspect } from '../commands';
 import type { Data } from '../data';
@@ -11,6 +12,7 @@ import { SignedImage } from '../plots/picture';
 import { Table } from '../plots/table';
 import { useWidth } from '../plots/size';
 import { axes, dark } from '../state';
+import { features, numbers } from './columns';
 
 export type Scale = 'correlation' | 'squared' | 'given';
 const SCALES: [Scale, string][] = [
@@ -38,11 +40,12 @@ export function Loadings({ data }: { data: Data }) {
   const names = useMemo(() => order.map((j) => data.features[j]!), [order]);
   const cell = useMemo(() => (row: number, k: number) => value(order[row]!, k), [value, order]);
   const columns = useMemo(() => data.names.slice(0, shown), [shown]);
+  const words = componentWords(data.about);
   return (
     <>
       {data.about.image && <Images data={data} />}
       <Figure
-        title="Features and components"
+        title={`Features and ${words.many}`}
         file="loadings"
         command={inspect(data.about, '--json')}
         controls={
@@ -54,10 +57,10 @@ export function Loadings({ data }: { data: Data }) {
         caption={
           <>
             {scale === 'given'
-              ? 'What one unit of a component does to each feature, in the units of the data.'
+              ? `What one unit of a ${words.one} does to each feature, in the units of the data.`
               : scale === 'squared'
-                ? 'Squared correlations: the share of a feature’s variance that goes with each component.'
-                : 'Correlations of features and components under the model.'}{' '}
+                ? `Squared correlations: the share of a feature’s variance that goes with each ${words.one}.`
+                : `Correlations of features and ${words.many} under the model.`}{' '}
             <SignedLegend most={most} />
           </>
         }
@@ -87,7 +90,7 @@ function LoadingTable({ data, value, most }: { data: Data; value: (j: number, k:
       rows={data.p}
       first={50}
       columns={[
-        { name: 'feature', left: true, show: (j) => <bdi class="name">{label(data.features[j]!)}</bdi>, sort: (j) => data.features[j]! },
+        features(data),
         ...data.names.slice(0, data.model!.q).map((name, k) => ({
           name,
           show: (j: number) => fixed(value(j, k), 3),
@@ -95,7 +98,7 @@ function LoadingTable({ data, value, most }: { data: Data; value: (j: number, k:
           text: (j: number) => value(j, k),
           background: (j: number) => css(signed((0.75 * value(j, k)) / most, isDark)),
         })),
-        { name: 'explained', show: (j) => percent(communality(data, j)), sort: (j) => communality(data, j) },
+        numbers('explained', (j) => communality(data, j), percent),
       ]}
     />
   );
@@ -106,18 +109,19 @@ function Images({ data }: { data: Data }) {
   const q = Math.min(data.model!.q, 36);
   const value = loadingsOf(data, 'given');
   const size = data.about.image!;
+  const words = componentWords(data.about);
   return (
     <Figure
-      title="Components as images"
+      title={`${words.many[0]!.toUpperCase()}${words.many.slice(1)} as images`}
       file="component-images"
       command={inspect(data.about, '--json')}
-      caption="What each component does to the pixels: blue rises with it, orange falls. Each image has its own scale."
+      caption={`What each ${words.one} does to the pixels: blue rises with it, orange falls. Each image has its own scale.`}
       table={() => <LoadingTable data={data} value={value} most={largest(data, value)} />}
     >
       <div class="images small">
         {Array.from({ length: q }, (_, k) => (
           <div key={k}>
-            <SignedImage size={size} value={(at) => value(at, k)} width={Math.min(104, (104 * size.width) / size.height)} label={`Component ${data.names[k]} as an image`} />
+            <SignedImage size={size} value={(at) => value(at, k)} width={Math.min(104, (104 * size.width) / size.height)} label={`The ${words.one} ${data.names[k]} as an image`} />
             <p class="quiet">{data.names[k]}</p>
           </div>
         ))}
@@ -177,6 +181,7 @@ function standardisedErrors(data: Data): number[][] | null {
 const MOST_BARS = 30;
 
 function LoadingBars({ data }: { data: Data }) {
+  const words = componentWords(data.about);
   const [component, setComponent] = useState(0);
   const q = data.model!.q;
   const k = Math.min(component, q - 1);
@@ -194,27 +199,27 @@ function LoadingBars({ data }: { data: Data }) {
     text: fixed(value(j), 3),
     ...(known ? { low: known.low(j, k), high: known.high(j, k) } : errors?.[j] ? { low: value(j) - 1.96 * errors[j]![k]!, high: value(j) + 1.96 * errors[j]![k]! } : {}),
   }));
-  const words = known ? `${known.words}; loadings in the units of the data.` : errors ? '95 % intervals from standard errors; standardised loadings.' : 'Standardised loadings; no intervals are known for this model.';
+  const told = known ? `${known.words}; loadings in the units of the data.` : errors ? '95 % intervals from standard errors; standardised loadings.' : 'Standardised loadings; no intervals are known for this model.';
   const rest = data.p > MOST_BARS ? ` The ${MOST_BARS} largest of ${data.p} are shown.` : '';
   return (
     <Figure
-      title="One component at a time"
+      title={`One ${words.one} at a time`}
       file={`loadings-${data.names[k] ?? k}`}
       command={inspect(data.about, known || errors ? '--errors' : '')}
-      controls={<Select label="component" value={String(k)} options={data.names.slice(0, q).map((name, i) => ({ value: String(i), label: name }))} onChange={(v) => setComponent(Number(v))} />}
-      caption={`The largest loadings first. ${words}${rest}`}
+      controls={<Select label={words.one} value={String(k)} options={data.names.slice(0, q).map((name, i) => ({ value: String(i), label: name }))} onChange={(v) => setComponent(Number(v))} />}
+      caption={`The largest loadings first. ${told}${rest}`}
       table={() => (
         <Table
           caption={`Loadings of ${data.names[k]}`}
           file={`loadings-${data.names[k]}`}
           rows={data.p}
           columns={[
-            { name: 'feature', left: true, show: (j) => <bdi class="name">{label(data.features[j]!)}</bdi>, sort: (j) => data.features[j]! },
+            features(data),
             { name: data.names[k]!, show: (j) => fixed(value(j), 4), sort: (j) => Math.abs(value(j)), text: (j) => value(j) },
             ...(known
               ? [
-                  { name: 'from', show: (j: number) => fixed(known.low(j, k), 4), sort: (j: number) => known.low(j, k) },
-                  { name: 'to', show: (j: number) => fixed(known.high(j, k), 4), sort: (j: number) => known.high(j, k) },
+                  numbers('from', (j) => known.low(j, k), (x) => fixed(x, 4)),
+                  numbers('to', (j) => known.high(j, k), (x) => fixed(x, 4)),
                 ]
               : []),
           ]}
@@ -240,17 +245,17 @@ function Circle({ data }: { data: Data }) {
       title="Correlation circle"
       file="correlation-circle"
       command={inspect(data.about, '--json')}
-      caption={`Features as arrows: their correlations with ${data.names[a]} and ${data.names[b]}, the components of the latent plot. An arrow that reaches the circle is explained by the two.`}
+      caption={`Features as arrows: their correlations with ${data.names[a]} and ${data.names[b]}, the ${componentWords(data.about).many} of the latent plot. An arrow that reaches the circle is explained by the two.`}
       table={() => (
         <Table
           caption="Correlations with two components"
           file="correlation-circle"
           rows={data.p}
           columns={[
-            { name: 'feature', left: true, show: (j) => <bdi class="name">{label(data.features[j]!)}</bdi>, sort: (j) => data.features[j]! },
-            { name: data.names[a]!, show: (j) => fixed(value(j, a), 3), sort: (j) => value(j, a) },
-            { name: data.names[b]!, show: (j) => fixed(value(j, b), 3), sort: (j) => value(j, b) },
-            { name: 'length', show: (j) => fixed(strength(j), 3), sort: strength },
+            features(data),
+            numbers(data.names[a]!, (j) => value(j, a), (x) => fixed(x, 3)),
+            numbers(data.names[b]!, (j) => value(j, b), (x) => fixed(x, 3)),
+            numbers('length', strength, (x) => fixed(x, 3)),
           ]}
         />
       )}
@@ -281,9 +286,13 @@ function Circle({ data }: { data: Data }) {
   );
 }
 
-/** Labels with room between them; those of long arrows come first. */
+/** Labels with room between them: those of long arrows come first, others give way up or down, or are left out. */
 export function spaced<T extends { x: number; y: number }>(labels: T[]): T[] {
   const kept: T[] = [];
-  for (const one of labels) if (kept.every((other) => Math.abs(other.y - one.y) > 12 || Math.abs(other.x - one.x) > 90)) kept.push(one);
+  const free = (x: number, y: number) => kept.every((other) => Math.abs(other.y - y) >= 12 || Math.abs(other.x - x) > 90);
+  for (const one of labels) {
+    const lift = [0, 12, -12, 24, -24].find((by) => free(one.x, one.y + by));
+    if (lift !== undefined) kept.push({ ...one, y: one.y + lift });
+  }
   return kept;
 }

@@ -1,9 +1,9 @@
 // Missing values: where they are, in which patterns, and which columns are missing together.
-import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { pixel, rgb } from '../colours';
 import { command } from '../commands';
 import type { Data } from '../data';
-import { count, label, percent, plural } from '../format';
+import { count, fixed, label, percent, plural } from '../format';
 import { correlation, patterns, type Pattern } from '../maths/statistics';
 import { Figure } from '../plots/figure';
 import { Heat, SignedLegend } from '../plots/heat';
@@ -11,6 +11,7 @@ import { Bars } from '../plots/lines';
 import { Table } from '../plots/table';
 import { useWidth } from '../plots/size';
 import { dark, select } from '../state';
+import { features, names, numbers } from './columns';
 
 export function Missing({ data }: { data: Data }) {
   const { about } = data;
@@ -43,9 +44,9 @@ function Features({ data, holed }: { data: Data; holed: number[] }) {
           file="missing-features"
           rows={data.p}
           columns={[
-            { name: 'feature', left: true, show: (j) => <bdi class="name">{label(data.features[j]!)}</bdi>, sort: (j) => data.features[j]! },
-            { name: 'missing', show: (j) => count(missing[j]!), sort: (j) => missing[j]! },
-            { name: 'share', show: (j) => percent(share(j)), sort: share },
+            features(data),
+            numbers('missing', (j) => missing[j]!, count),
+            numbers('share', share, percent),
           ]}
         />
       )}
@@ -61,7 +62,7 @@ function PatternMap({ data, found }: { data: Data; found: Pattern[] }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const isDark = dark.value;
   const height = Math.max(120, Math.min(360, data.n));
-  useEffect(() => {
+  useLayoutEffect(() => {
     const context = canvas.current?.getContext('2d');
     if (!context) return;
     const [w, h] = [Math.min(data.p, Math.max(1, Math.round(width))), Math.min(data.n, height)];
@@ -105,9 +106,9 @@ function PatternMap({ data, found }: { data: Data; found: Pattern[] }) {
           first={6}
           onPick={(k) => select(data, found[k]!.rows)}
           columns={[
-            { name: 'rows', show: (k) => count(found[k]!.rows.length), sort: (k) => found[k]!.rows.length },
-            { name: 'share', show: (k) => percent(found[k]!.rows.length / data.n), sort: (k) => found[k]!.rows.length / data.n },
-            { name: 'cells missing', show: (k) => count(found[k]!.missing.length), sort: (k) => found[k]!.missing.length },
+            numbers('rows', (k) => found[k]!.rows.length, count),
+            numbers('share', (k) => found[k]!.rows.length / data.n, percent),
+            numbers('cells missing', (k) => found[k]!.missing.length, count),
             { name: 'which', left: true, text: (k) => which(data, found[k]!.missing), show: (k) => <bdi class="name">{which(data, found[k]!.missing)}</bdi> },
           ]}
         />
@@ -129,7 +130,7 @@ function Together({ data, holed }: { data: Data; holed: number[] }) {
     const indicators = shown.map((j) => Float64Array.from({ length: data.n }, (_, i) => (data.cells.isMissing(i, j) ? 1 : 0)));
     return shown.map((_, a) => shown.map((_, b) => (a === b ? 1 : correlation(indicators[a]!, indicators[b]!) || 0)));
   }, [data, shown]);
-  const names = useMemo(() => shown.map((j) => data.features[j]!), [shown]);
+  const of = useMemo(() => shown.map((j) => data.features[j]!), [shown]);
   const pairs = useMemo(() => shown.flatMap((_, a) => shown.slice(0, a).map((_, b) => [a, b] as const)), [shown]);
   return (
     <Figure
@@ -147,14 +148,14 @@ function Together({ data, holed }: { data: Data; holed: number[] }) {
           file="missing-together"
           rows={pairs.length}
           columns={[
-            { name: 'one', left: true, text: (k) => names[pairs[k]![0]]!, show: (k) => <bdi class="name">{label(names[pairs[k]![0]]!)}</bdi> },
-            { name: 'other', left: true, text: (k) => names[pairs[k]![1]]!, show: (k) => <bdi class="name">{label(names[pairs[k]![1]]!)}</bdi> },
-            { name: 'r', show: (k) => table[pairs[k]![0]]![pairs[k]![1]]!.toFixed(3), sort: (k) => table[pairs[k]![0]]![pairs[k]![1]]! },
+            names('one', (k) => of[pairs[k]![0]]!),
+            names('other', (k) => of[pairs[k]![1]]!),
+            numbers('r', (k) => table[pairs[k]![0]]![pairs[k]![1]]!, (x) => fixed(x, 3)),
           ]}
         />
       )}
     >
-      <Heat label="Columns that are missing together" rows={names} columns={names} value={(a, b) => table[a]![b]!} most={1} numbers={names.length <= 12} />
+      <Heat label="Columns that are missing together" rows={of} columns={of} value={(a, b) => table[a]![b]!} most={1} numbers={of.length <= 12} />
     </Figure>
   );
 }

@@ -1,8 +1,9 @@
 // Rows: how far each lies from what the model expects, and why.
+import { Fragment } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { colouring } from '../colouring';
 import { command } from '../commands';
-import type { Data } from '../data';
+import { cellRange, otherColumns, type Data, type Limits } from '../data';
 import { count, fixed, label, measured, number, plural, probability } from '../format';
 import { contributions, type CellTold } from '../maths/contributions';
 import { Figure } from '../plots/figure';
@@ -11,9 +12,8 @@ import { PixelImage } from '../plots/picture';
 import { Scatter } from '../plots/scatter';
 import { Table } from '../plots/table';
 import { colourBy, dark, focus, place, select, selection } from '../state';
+import { features, numbers, rowNames } from './columns';
 import { Legend, hoverText } from './latent';
-
-const TAIL = 0.01;
 
 export function Rows({ data }: { data: Data }) {
   const order = useMemo(() => unusualFirst(data), [data]);
@@ -29,18 +29,17 @@ export function Rows({ data }: { data: Data }) {
 function Distances({ data }: { data: Data }) {
   const isDark = dark.value;
   const colours = useMemo(() => colouring(data, colourBy.value, isDark), [data, colourBy.value, isDark]);
-  const limits = useMemo(() => (data.model?.parts.proper ? data.model.limits(TAIL) : null), [data]);
   const order = useMemo(() => Float64Array.from({ length: data.n }, (_, i) => data.numbers[i]! + 1), [data]);
-  const { t2, spe } = data;
+  const { t2, spe, limits } = data;
   if (!spe) return null;
   const novelty = data.about.answers.novelty;
-  const outside = limits && t2 ? t2.reduce((sum, v, i) => sum + (v > limits.t2 || spe[i]! > limits.spe ? 1 : 0), 0) : null;
+  const lines = limits?.complete ?? null;
   return (
     <Figure
       title="Distances"
       file="distances"
       wide
-      command={command(data.about, 'score')}
+      command={t2 || novelty ? command(data.about, 'score', limits ? `--limits ${limits.level}` : '') : command(data.about, 'reconstruct')}
       caption={
         <>
           {t2
@@ -48,7 +47,7 @@ function Distances({ data }: { data: Data }) {
             : novelty
               ? 'The squared distance of each row from the plane of the components in the model’s own space.'
               : 'The squared distance of each row from what the model makes of it.'}{' '}
-          {limits && outside !== null && `Dashed lines are the limits that ${100 * TAIL} % of complete rows of the model exceed: T² ${number(limits.t2)} and SPE ${number(limits.spe)}. ${plural(outside, 'row')} of ${count(data.n)} ${outside === 1 ? 'lies' : 'lie'} beyond one of them.`}{' '}
+          {limits && t2 && limitsInWords(data, limits)}{' '}
           Click a row to see why; hold Shift to select rows.
         </>
       }
@@ -60,24 +59,20 @@ function Distances({ data }: { data: Data }) {
         x={t2 ?? order}
         y={spe}
         xName={t2 ? 'T² (within the plane)' : 'row'}
-        yName={novelty ? 'novelty' : 'SPE (from the plane)'}
+        yName={t2 ? 'SPE (from the plane)' : distanceName(data)}
         colours={colours.words}
         mask={selection.value}
-        root
+        root={t2 ? 'both' : 'y'}
         height={440}
-        include={limits ? [0, 0, limits.t2, limits.spe] : undefined}
+        include={lines ? [0, 0, finite(lines.t2), finite(lines.spe)] : undefined}
         onBrush={(rows, add) => select(data, rows, add)}
         onPick={(row) => (focus.value = row)}
         hover={(row) => hoverText(data, row)}
       >
         {(view) => (
           <>
-            {limits && (
-              <>
-                <line class="dashed" x1={view.x(limits.t2)} x2={view.x(limits.t2)} y1={0} y2={view.height} />
-                <line class="dashed" x1={0} x2={view.width} y1={view.y(limits.spe)} y2={view.y(limits.spe)} />
-              </>
-            )}
+            {lines && Number.isFinite(lines.t2) && <line class="dashed" x1={view.x(lines.t2)} x2={view.x(lines.t2)} y1={0} y2={view.height} />}
+            {lines && lines.spe > 0 && <line class="dashed" x1={0} x2={view.width} y1={view.y(lines.spe)} y2={view.y(lines.spe)} />}
             {focus.value !== null && focus.value < data.n && <circle class="focus" cx={view.px[focus.value]} cy={view.py[focus.value]} r={9} />}
           </>
         )}
@@ -85,6 +80,31 @@ function Distances({ data }: { data: Data }) {
     </Figure>
   );
 }
+
+const finite = (x: number): number => (Number.isFinite(x) ? x : 0);
+
+/** Rows beyond one of their limits. */
+export function beyondLimits(data: Data, limits: Limits): number {
+  let outside = 0;
+  // A limit of 0 says that rows lie in the plane for certain: what is left is rounding.
+  const above = (x: number, limit: number) => limit > 0 && x > limit;
+  for (let i = 0; i < data.n; i++) if (above(data.t2![i]!, limits.t2(i)) || above(data.spe![i]!, limits.spe(i))) outside++;
+  return outside;
+}
+
+function limitsInWords(data: Data, limits: Limits): string {
+  const outside = beyondLimits(data, limits);
+  const share = `${fixed(100 * (1 - limits.level), 0)} %`;
+  const own = data.about.answers.limits!.each && limits.complete ? 'Rows with missing values have limits of their own, by the cells that they have. ' : '';
+  const lines = limits.complete
+    ? `Dashed lines are the control limits that ${share} of complete rows of the model exceed: T² ${number(limits.complete.t2)} and SPE ${number(limits.complete.spe)}. `
+    : `Control limits, which ${share} of rows of the model exceed, are those of the group of each row. `;
+  const who = outside === 0 ? 'No row' : plural(outside, 'row');
+  return `${lines}${own}${who} of ${count(data.n)} ${outside > 1 ? 'lie beyond one of their' : 'lies beyond one of its'} limits.`;
+}
+
+/** What the squared distance of a row is called: SPE of a plane, novelty without a density, or that from the row rebuilt. */
+const distanceName = (data: Data): string => (data.t2 ? 'SPE' : data.about.answers.novelty ? 'novelty' : 'squared distance');
 
 /** Rows by how unusual they are: small p-values first, then large distances. */
 export function unusualFirst(data: Data): number[] {
@@ -104,8 +124,7 @@ function Worst({ data, order }: { data: Data; order: number[] }) {
 
 function Judgements({ data, rows, order, first }: { data: Data; rows: number; order?: number[]; first?: number }) {
   const of = (at: number) => (order ? order[at]! : at);
-  const statistic = (name: string, values: Float64Array | null, show: (x: number) => string) =>
-    values ? [{ name, show: (at: number) => show(values[of(at)]!), sort: (at: number) => values[of(at)]! }] : [];
+  const statistic = (name: string, values: Float64Array | null, show: (x: number) => string) => (values ? [numbers(name, (at) => values[of(at)]!, show)] : []);
   return (
     <Table
       caption="Distances of rows"
@@ -115,12 +134,12 @@ function Judgements({ data, rows, order, first }: { data: Data; rows: number; or
       onPick={(at) => (focus.value = of(at))}
       picked={focus.value === null ? null : order ? order.indexOf(focus.value) : focus.value}
       columns={[
-        { name: 'row', left: true, show: (at) => <bdi class="name">{data.rowName(of(at))}</bdi>, sort: (at) => data.numbers[of(at)]! + 1 },
+        rowNames(data, of),
         ...statistic('p-value', data.pValue, probability),
         ...statistic('T²', data.t2, number),
-        ...statistic('SPE', data.spe, number),
-        ...(data.group ? [{ name: 'group', show: (at: number) => `${data.group![of(at)]! + 1}`, sort: (at: number) => data.group![of(at)]! }] : []),
-        ...data.carried.slice(0, 4).map((column) => ({
+        ...statistic(distanceName(data), data.spe, number),
+        ...(data.group ? [numbers('group', (at) => data.group![of(at)]! + 1)] : []),
+        ...otherColumns(data).slice(0, 4).map((column) => ({
           name: label(column.name, 24),
           left: true,
           show: (at: number) => <bdi class="name">{label(column.text(of(at)) || '–', 40)}</bdi>,
@@ -136,8 +155,9 @@ function Row({ data, row }: { data: Data; row: number }) {
   const told = useMemo(() => tellings(data, row, cells), [data, row]);
   const near = useMemo(() => neighbours(data, row, 6), [data, row]);
   const { image } = data.about;
+  const range = useMemo(() => cellRange(data), [data]);
   return (
-    <div class="block row" aria-live="polite">
+    <div class="block row">
       <div class="head">
         <h3>
           {focus.value === null && 'The most unusual row: '}
@@ -149,10 +169,9 @@ function Row({ data, row }: { data: Data; row: number }) {
               Show it in the explorer
             </button>
           )}
-
         </div>
       </div>
-      <p>{judgement(data, row)}</p>
+      <p role="status">{judgement(data, row)}</p>
       {told && (
         <ul class="sentences">
           {sentencesOf(data, told).map((sentence, k) => (
@@ -170,7 +189,7 @@ function Row({ data, row }: { data: Data; row: number }) {
             { cells: Float64Array.from(told, (cell) => cell.expected), text: 'each pixel as the others expect it' },
           ].map(({ cells: shown, text }) => (
             <div key={text}>
-              <PixelImage size={image} row={shown} range={imageRange(data)} width={140} label={text} />
+              <PixelImage size={image} row={shown} range={range} width={140} label={text} />
               <p class="quiet">{text}</p>
             </div>
           ))}
@@ -181,12 +200,12 @@ function Row({ data, row }: { data: Data; row: number }) {
         <p>
           Its nearest rows in the latent space:{' '}
           {near.map((i, k) => (
-            <>
+            <Fragment key={i}>
               {k > 0 && ', '}
-              <button key={i} type="button" class="link" onClick={() => (focus.value = i)}>
+              <button type="button" class="link" onClick={() => (focus.value = i)}>
                 <bdi>{data.rowName(i)}</bdi>
               </button>
-            </>
+            </Fragment>
           ))}
           .
         </p>
@@ -194,21 +213,6 @@ function Row({ data, row }: { data: Data; row: number }) {
     </div>
   );
 }
-
-function imageRange(data: Data): [number, number] {
-  const known = ranges.get(data);
-  if (known) return known;
-  let [low, high] = [Infinity, -Infinity];
-  for (let j = 0; j < data.p; j++)
-    for (const x of data.cells.column(j)) {
-      if (x < low) low = x;
-      if (x > high) high = x;
-    }
-  const found: [number, number] = [low, high];
-  ranges.set(data, found);
-  return found;
-}
-const ranges = new WeakMap<Data, [number, number]>();
 
 /** What the rest of the row says of each cell; of groups, what the rows of its group say. */
 function tellings(data: Data, row: number, cells: Float64Array): CellTold[] | null {
@@ -241,8 +245,11 @@ function judgement(data: Data, row: number): string {
   const p = data.pValue?.[row];
   if (p !== undefined && Number.isFinite(p))
     parts.push(p < 0.001 ? `It does not belong: a row of the model lies as far out with probability ${probability(p)}.` : p < 0.05 ? `It is unusual: a row of the model lies as far out with probability ${probability(p)}.` : `It is an ordinary row: its p-value is ${probability(p)}.`);
-  const numbers = [data.t2 ? `T² is ${number(data.t2[row])}` : '', data.spe ? `SPE ${number(data.spe[row])}` : ''].filter((text) => text !== '');
-  if (numbers.length > 0) parts.push(`${numbers.join(' and ')}.`);
+  const { t2, spe, limits } = data;
+  const limit = (x: number | undefined) => (x !== undefined && Number.isFinite(x) ? ` (limit ${number(x)})` : '');
+  const statistics = [t2 ? `T² is ${number(t2[row])}${limit(limits?.t2(row))}` : '', spe ? `${t2 ? 'SPE' : `Its ${distanceName(data)} is`} ${number(spe[row])}${limit(limits?.spe(row))}` : ''];
+  const told = statistics.filter((text) => text !== '');
+  if (told.length > 0) parts.push(`${told.join(' and ')}.`);
   if (data.group) parts.push(`It is in group ${data.group[row]! + 1}${data.probabilities ? ` with probability ${fixed(data.probabilities[row * data.groups + data.group[row]!]!, 3)}` : ''}.`);
   const missing = data.cells.missingIn(row);
   if (missing > 0) parts.push(missing === data.p ? 'It has no value at all.' : `${plural(missing, 'cell is', 'cells are')} missing.`);
@@ -255,11 +262,11 @@ export function sentencesOf(data: Data, told: CellTold[]): string[] {
   const surprising = told.filter((cell) => cell.cell >= 3.84).sort((a, b) => b.cell - a.cell);
   const sentences = surprising
     .slice(0, 6)
-    .map(({ feature, value, expected, deviation }) => `${label(data.features[feature]!, 60)} is ${measured(value, deviation)}; ${who} ${measured(expected, deviation)} ± ${number(Number(deviation.toPrecision(2)))}.`);
-  if (surprising.length > 6) sentences.push(`${surprising.length - 6} more cells are as surprising.`);
+    .map(({ feature, value, expected, deviation }) => `${label(data.features[feature]!, 60)} is ${measured(value, deviation)}; ${who} ${measured(expected, deviation)} ± ${measured(deviation, deviation)}.`);
+  if (surprising.length > 6) sentences.push(`${plural(surprising.length - 6, 'more cell surprises', 'more cells surprise')}.`);
   if (surprising.length === 0) sentences.push('No cell surprises given the others.');
   const missing = told.filter((cell) => Number.isNaN(cell.value));
-  for (const { feature, expected, deviation } of missing.slice(0, 3)) sentences.push(`${label(data.features[feature]!, 60)} is missing; ${who} ${measured(expected, deviation)} ± ${number(Number(deviation.toPrecision(2)))}.`);
+  for (const { feature, expected, deviation } of missing.slice(0, 3)) sentences.push(`${label(data.features[feature]!, 60)} is missing; ${who} ${measured(expected, deviation)} ± ${measured(deviation, deviation)}.`);
   return sentences;
 }
 
@@ -295,14 +302,14 @@ function Contributions({ data, row, told }: { data: Data; row: number; told: Cel
           rows={told.length}
           start={[4, true]}
           columns={[
-            { name: 'feature', left: true, show: (j) => <bdi class="name">{label(data.features[j]!)}</bdi>, sort: (j) => data.features[j]! },
-            { name: 'value', show: (j) => number(told[j]!.value), sort: (j) => told[j]!.value },
-            { name: 'expected', show: (j) => number(told[j]!.expected), sort: (j) => told[j]!.expected },
-            { name: '±', show: (j) => number(told[j]!.deviation), sort: (j) => told[j]!.deviation },
-            { name: 'cell (χ²₁)', show: (j) => number(told[j]!.cell), sort: (j) => told[j]!.cell },
-            { name: 'share of T²', show: (j) => number(told[j]!.t2), sort: (j) => told[j]!.t2 },
-            { name: 'share of SPE', show: (j) => number(told[j]!.spe), sort: (j) => told[j]!.spe },
-            { name: 'rebuilt', show: (j) => number(told[j]!.rebuilt), sort: (j) => told[j]!.rebuilt },
+            features(data),
+            numbers('value', (j) => told[j]!.value),
+            numbers('expected', (j) => told[j]!.expected),
+            numbers('±', (j) => told[j]!.deviation),
+            numbers('cell (χ²₁)', (j) => told[j]!.cell),
+            numbers('share of T²', (j) => told[j]!.t2),
+            numbers('share of SPE', (j) => told[j]!.spe),
+            numbers('rebuilt', (j) => told[j]!.rebuilt),
           ]}
         />
       )}

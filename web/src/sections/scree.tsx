@@ -3,13 +3,14 @@ import { useState } from 'preact/hooks';
 import type { ChoiceLine } from '../about';
 import { inspect, selectCommand } from '../commands';
 import type { Data } from '../data';
-import { fixed, number, percent } from '../format';
+import { fixed, percent } from '../format';
 import { Choice, Figure } from '../plots/figure';
 import { LinePlot } from '../plots/lines';
 import { Table } from '../plots/table';
 import { useWidth } from '../plots/size';
 import { scaleLinear } from 'd3-scale';
 import { LeftAxis } from '../plots/axis';
+import { numbers } from './columns';
 
 const MOST = 40;
 
@@ -38,7 +39,10 @@ function Variances({ data }: { data: Data }) {
   const cumulative = scaleLinear().domain([0, 1]).range([bottom, top]);
   const step = w / Math.max(1, shown.length);
   const rest = about.eigenvalues.length > shown.length ? ` The first ${shown.length} of ${about.eigenvalues.length} are shown.` : '';
-  const name = (k: number) => (k < kept ? (about.coordinates[k] ?? `z${k + 1}`) : `${k + 1}`);
+  // Turned factors and sources are not the directions of largest variance.
+  const named = about.components === 'components';
+  const name = (k: number) => (named && k < kept ? (about.coordinates[k] ?? `z${k + 1}`) : `${k + 1}`);
+  const bar = Math.min(step * 0.72, 64);
   return (
     <Figure
       title="Variance along each direction"
@@ -51,9 +55,9 @@ function Variances({ data }: { data: Data }) {
           file="scree"
           rows={about.eigenvalues.length}
           columns={[
-            { name: 'direction', show: (k) => `${k + 1}`, sort: (k) => k + 1 },
-            { name: 'variance', show: (k) => number(about.eigenvalues[k]), sort: (k) => about.eigenvalues[k]! },
-            { name: 'share', show: (k) => percent(about.eigenvalues[k]! / total), sort: (k) => about.eigenvalues[k]! / total },
+            numbers('direction', (k) => k + 1),
+            numbers('variance', (k) => about.eigenvalues[k]!),
+            numbers('share', (k) => about.eigenvalues[k]! / total, percent),
             { name: 'kept', show: (k) => (k < kept ? 'yes' : 'no') },
           ]}
         />
@@ -64,7 +68,7 @@ function Variances({ data }: { data: Data }) {
           <LeftAxis scale={Object.assign((v: number) => sy(v), { ticks: (c?: number) => sy.ticks(c), tickFormat: () => (v: number) => `${Math.round(1000 * v) / 10} %` })} x={left} from={top} to={bottom} name="share" />
           {shares.map((share, k) => (
             <g key={k}>
-              <rect class={k < kept ? 'bar' : 'bar off'} x={left + k * step + step * 0.14} width={step * 0.72} y={sy(share)} height={bottom - sy(share)} rx={1.5} />
+              <rect class={k < kept ? 'bar' : 'bar off'} x={left + (k + 0.5) * step - bar / 2} width={bar} y={sy(share)} height={bottom - sy(share)} rx={1.5} />
               {(shown.length <= 26 || k % 5 === 0) && (
                 <text class="tick" x={left + (k + 0.5) * step} y={bottom + 18} text-anchor="middle">
                   {name(k)}
@@ -119,12 +123,12 @@ function HowMany({ data }: { data: Data }) {
       table={() => <ChoiceTable lines={choice.table} />}
     >
       <LinePlot
-        label={`${CRITERIA[criterion].name} for each number of components`}
+        label={`${CRITERIA[criterion].name} for each number of ${about.components}`}
         x={lines.map((line) => line.components)}
         y={y}
         band={band}
         dots
-        xName="number of components"
+        xName={`number of ${about.components}`}
         yName={CRITERIA[criterion].axis}
         extra={(sx, sy, right, bottom) => (
           <>
@@ -143,7 +147,7 @@ function HowMany({ data }: { data: Data }) {
 }
 
 function ChoiceTable({ lines }: { lines: ChoiceLine[] }) {
-  const column = (name: string, key: keyof ChoiceLine) => ({ name, show: (k: number) => number(lines[k]![key]), sort: (k: number) => lines[k]![key] ?? NaN });
+  const column = (name: string, key: keyof ChoiceLine) => numbers(name, (k) => lines[k]![key] ?? NaN);
   return (
     <Table
       caption="Criteria for each number of components"
@@ -152,7 +156,7 @@ function ChoiceTable({ lines }: { lines: ChoiceLine[] }) {
       first={40}
       columns={[
         column('q', 'components'),
-        { name: 'explained', show: (k) => fixed(lines[k]!.explained, 4), sort: (k) => lines[k]!.explained },
+        numbers('explained', (k) => lines[k]!.explained, (x) => fixed(x, 4)),
         column('log-likelihood', 'log_likelihood'),
         column('AIC', 'aic'),
         column('BIC', 'bic'),

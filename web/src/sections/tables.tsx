@@ -2,10 +2,11 @@
 import type { TableTold } from '../about';
 import { inspect } from '../commands';
 import type { Data } from '../data';
-import { label } from '../format';
+import { fixed, label } from '../format';
 import { Command, Figure } from '../plots/figure';
 import { Heat } from '../plots/heat';
 import { Table } from '../plots/table';
+import { numbers } from './columns';
 
 export function Tables({ data }: { data: Data }) {
   const { about } = data;
@@ -23,7 +24,7 @@ export function Tables({ data }: { data: Data }) {
               caption="Correlations of the factors"
               file="factor-correlations"
               rows={phi.length}
-              columns={[{ name: 'factor', left: true, show: (a) => data.names[a]! }, ...data.names.map((name, b) => ({ name, show: (a: number) => phi[a]![b]!.toFixed(3), sort: (a: number) => phi[a]![b]! }))]}
+              columns={[{ name: 'factor', left: true, show: (a) => data.names[a]! }, ...data.names.map((name, b) => numbers(name, (a) => phi[a]![b]!, (x) => fixed(x, 3)))]}
             />
           )}
         >
@@ -34,6 +35,9 @@ export function Tables({ data }: { data: Data }) {
     </>
   );
 }
+
+/** A cell as the command prints it, with a minus sign in place of a hyphen. */
+const shown = (text: string): string => (text.trim() === '' ? '' : label(text, 400).replace(/^-(?=[\d.])/, '−'));
 
 function Told({ table, file }: { table: TableTold; file: string }) {
   const wide = Math.max(table.header.length, ...table.rows.map((row) => row.length), 0);
@@ -48,10 +52,10 @@ function Told({ table, file }: { table: TableTold; file: string }) {
         rows={table.rows.length}
         first={60}
         columns={names.map((name, at) => ({
-          name: label(name || ' ', 60) === '(no name)' ? '' : label(name, 60),
+          name: name.trim() === '' ? '' : label(name, 60),
           text: (row: number) => table.rows[row]![at] ?? '',
           left: at < table.right[0] || at >= table.right[1],
-          show: (row: number) => <bdi class="name">{label(table.rows[row]![at] || ' ', 400).replace('(no name)', '')}</bdi>,
+          show: (row: number) => <bdi class="name">{shown(table.rows[row]![at] ?? '')}</bdi>,
         }))}
       />
       {table.note && <p class="quiet">{label(table.note, 500)}</p>}

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use covary::data::RowSource;
+use covary::model::Sample;
 use covary::persist::SavedModel;
 use covary_io::arrow_array::ArrayRef;
 use covary_io::{Schema, texts};
@@ -24,7 +25,8 @@ pub(super) fn run(mut args: args::Report) -> Result<Code> {
     check_image(args.image, &saved)?;
     let stick = args.stick.as_deref().map(|path| read_stick(path, &saved)).transpose()?;
     let file = new_file(&args.question.output, &[&args.question.model, &args.question.data])?;
-    let options = Options { stick, ..options(&args, &schema) };
+    let sample = Sample::of_rows(saved.report.weight);
+    let options = Options { stick, sample, ..options(&args, &schema) };
     let mut report = Report::new(&saved, options, &names)?;
     let progress = Progress::new(args.question.console, "rows", schema.n_rows);
     let mut watch = |rows: usize| {
@@ -60,6 +62,7 @@ fn options(args: &args::Report, schema: &Schema) -> Options {
         model: text(&args.question.model),
         data: text(&args.question.data),
         id,
+        sample: None,
         image: args.image,
         stick: None,
     }

@@ -113,6 +113,10 @@ fn how_many(saved: &SavedModel) -> String {
     let of_variance = match (shares.is_empty(), q) {
         (true, _) => String::new(),
         (false, 1) => format!(", which explains {} of the variance", percent(explained)),
+        // Shares belong to directions of largest variance, which turned factors and sources are not.
+        _ if kind.components != "components" => {
+            format!(", which explain {} of the variance", percent(explained))
+        }
         _ => format!(
             ", which explain {} of the variance, the first alone {}",
             percent(explained),
@@ -143,7 +147,7 @@ fn meaning(factors: &Factors, component: usize, names: &[String]) -> Option<Stri
     let side = |sign: f64| -> Option<String> {
         let of: Vec<usize> = order.iter().copied().filter(|j| r(j) * sign > 0.0).collect();
         let shown: Vec<String> =
-            of.iter().take(NAMED).map(|j| format!("{} ({:+.2})", short(&names[*j]), r(j))).collect();
+            of.iter().take(NAMED).map(|j| format!("{} ({})", short(&names[*j]), signed(r(j)))).collect();
         match of.len().saturating_sub(NAMED) {
             _ if of.is_empty() => None,
             0 => Some(listed(&shown)),
@@ -189,7 +193,7 @@ fn who_does_not_belong(seen: &Seen) -> Option<String> {
     })
 }
 
-/// The noise, the fit indices of factors, and whether the fit came to its end.
+/// The noise, the fit indices of factors, and whether the fit converged.
 fn how_well(saved: &SavedModel) -> Vec<String> {
     let mut told = Vec::new();
     let assessed = saved.report.factor().and_then(|factor| factor.assessment.as_ref()).map(|a| &a.fit);
@@ -211,10 +215,10 @@ fn how_well(saved: &SavedModel) -> Vec<String> {
     told.push(match saved.report.stop {
         _ if saved.report.rows == 0 => "Its numbers were given, not fitted.".into(),
         Stop::Converged => {
-            format!("It was fitted to {}, and the fit came to its end.", count(saved.report.rows, "row"))
+            format!("It was fitted to {}, and the fit converged.", count(saved.report.rows, "row"))
         }
         _ => format!(
-            "It was fitted to {}, but the fit stopped before its end: its numbers may still move.",
+            "It was fitted to {}, but the fit did not converge: its numbers may still move.",
             count(saved.report.rows, "row")
         ),
     });
@@ -236,6 +240,11 @@ fn residue(loadings: &dyn Loadings) -> String {
         Noise::Diagonal(_) => String::new(),
     };
     format!("Of a typical feature {} of the variance is left over as noise{size}.", percent(median))
+}
+
+/// A correlation with its sign.
+fn signed(r: f64) -> String {
+    format!("{r:+.2}").replace('-', "−")
 }
 
 /// A number as people say it.
@@ -297,7 +306,7 @@ mod tests {
         assert!((5..=10).contains(&told.len()), "{told:#?}");
         assert_eq!(told[0], "The table has 2000 rows and 3 features: a, b and c.");
         assert_eq!(told[1], "No cell is missing.");
-        assert_eq!(told[3], "f1 rises with a (+0.80), and falls with b (-0.60).");
+        assert_eq!(told[3], "f1 rises with a (+0.80), and falls with b (−0.60).");
         assert_eq!(told[4], "f2 rises with c (+0.80).");
         assert_eq!(
             told[5],

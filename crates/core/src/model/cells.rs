@@ -21,6 +21,9 @@ const WILD: f64 = 1e4;
 /// … where it lies so many deviations out that its rounding would show.
 const FAR: f64 = 1e5;
 
+/// Below this share of a row's distance, what the other cells have of it is computed from them.
+pub(super) const CANCELLED: f64 = 1e-4;
+
 /// What is needed for each cell of rows that observe the same cells.
 pub(super) struct CellFactor {
     /// Used in place of the model's own factor.
@@ -113,8 +116,7 @@ impl CellFactor {
     ) -> Result<()> {
         for i in 0..e.nrows() {
             for j in self.wild(e.row(i).iter(), to.expected.col_as_slice(i)) {
-                let (z, _) = without(a, noise, e.subrows(i, 1), j)?;
-                let expected: f64 = a.row(j).iter().zip(z.col(0).iter()).map(|(a, z)| a * z).sum();
+                let expected = expected_without(a, noise, e.subrows(i, 1), j)?;
                 to.expected[(j, i)] = expected;
                 to.residual[(j, i)] = e[(i, j)] - expected;
             }
@@ -126,12 +128,16 @@ impl CellFactor {
     fn wild<'a>(&self, e: impl Iterator<Item = &'a f64>, expected: &[f64]) -> Vec<usize> {
         let known = self.leverages.iter().zip(&self.deviations);
         let cells = e.zip(expected).zip(known).enumerate();
-        let far = cells.filter(|(_, ((e, expected), (h, deviation)))| {
-            let own = **h * e.abs();
-            own > WILD * expected.abs() && own > FAR * **deviation
-        });
+        let far =
+            cells.filter(|(_, ((e, expected), (h, deviation)))| is_wild(**e, **expected, **h, **deviation));
         far.map(|(j, _)| j).collect()
     }
+}
+
+/// Whether what is expected of a cell of this leverage drowns in the cell's own rounding.
+pub(super) fn is_wild(e: f64, expected: f64, leverage: f64, deviation: f64) -> bool {
+    let own = leverage * e.abs();
+    own > WILD * expected.abs() && own > FAR * deviation
 }
 
 impl Alone {
@@ -167,6 +173,12 @@ impl Alone {
             }
         }
     }
+}
+
+/// What the cells of a row (1 × p) other than j expect of it.
+pub(super) fn expected_without(a: MatRef<'_, f64>, noise: f64, e: MatRef<'_, f64>, j: usize) -> Result<f64> {
+    let (z, _) = without(a, noise, e, j)?;
+    Ok(a.row(j).iter().zip(z.col(0).iter()).map(|(a, z)| a * z).sum())
 }
 
 /// The squared distance of the cells of a row (1 × p) other than j, which is ‖e − Az‖²/s + ‖z‖².

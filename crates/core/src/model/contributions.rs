@@ -1,7 +1,7 @@
 //! What each cell of a row adds to T² and SPE, and how it compares with what the rest of the row expects.
 
 use super::LinearGaussian;
-use super::cells::{CellResiduals, distance_without};
+use super::cells::{CANCELLED, CellResiduals, distance_without};
 use super::groups::{Group, OnePattern};
 use super::inference::{Inference, Purpose};
 use super::questions::{room_for, stack};
@@ -12,8 +12,6 @@ use crate::linalg::{LatentFactor, Mat, MatRef, product};
 
 /// Tables of numbers that there are for each cell.
 const TABLES: usize = 5;
-/// Below this share of a row's distance, what the other cells have of it is computed from them.
-const CANCELLED: f64 = 1e-4;
 
 /// What each cell of a row adds to its distance (n × p each); NaN where a cell was not observed.
 ///
@@ -100,8 +98,14 @@ fn contributions_of(inference: &Inference<'_>, chunk: &Chunk<'_>, student: Stude
     let p = chunk.ncols();
     let mut out = Mat::full(chunk.nrows(), Contributions::width(p), f64::NAN);
     inference.for_each_group(chunk, |group| {
-        // The purpose makes no other groups.
-        let Group::OnePattern(rows) = group else { return Ok(()) };
+        let rows = match group {
+            Group::OnePattern(rows) => rows,
+            Group::ManyPatterns(rows) => {
+                return rows.for_each_cell(student, |row, feature, numbers| {
+                    numbers.into_iter().enumerate().for_each(|(k, x)| out[(row, k * p + feature)] = x);
+                });
+            }
+        };
         for (k, table) in tables(&rows, student)?.iter().enumerate() {
             for j in 0..table.nrows() {
                 let column = out.col_as_slice_mut(k * p + rows.features.map_or(j, |features| features[j]));

@@ -33,8 +33,10 @@ pub(super) enum Purpose {
     PosteriorRowByRow,
     /// Least-squares coordinates as well.
     LeastSquares,
-    /// What single cells say: every pattern by itself, with a factor of its own.
+    /// What single cells say.
     Cells,
+    /// What needs every pattern by itself, with a factor of its own.
+    EachPattern,
 }
 
 /// A row of a list of observed cells.
@@ -146,7 +148,7 @@ impl<'m> Inference<'m> {
 
     /// Whether a row has no infinite cell, and M is regular for the cells that it has.
     fn can_be_masked<T: Real>(&self, view: MatRef<'_, T>, row: usize) -> bool {
-        if matches!(self.purpose, Purpose::PosteriorRowByRow | Purpose::Cells) {
+        if matches!(self.purpose, Purpose::PosteriorRowByRow | Purpose::EachPattern) {
             return false;
         }
         let cells = view.row(row);
@@ -193,11 +195,13 @@ impl<'m> Inference<'m> {
 
     /// The rows that can have what is asked for, and the others.
     fn well_posed<T: Copy>(&self, cells: &dyn IncompleteRows, rows: &[T]) -> (Vec<T>, Vec<T>) {
-        if self.purpose != Purpose::LeastSquares {
-            return (rows.to_vec(), Vec::new());
-        }
+        let well_posed = match self.purpose {
+            Purpose::LeastSquares => self.features().well_posed(cells),
+            Purpose::Cells => self.features().well_posed_cells(cells),
+            _ => return (rows.to_vec(), Vec::new()),
+        };
         let (mut good, mut bad) = (Vec::new(), Vec::new());
-        for (row, well_posed) in rows.iter().zip(self.features().well_posed(cells)) {
+        for (row, well_posed) in rows.iter().zip(well_posed) {
             if well_posed { good.push(*row) } else { bad.push(*row) }
         }
         (good, bad)
@@ -210,7 +214,7 @@ impl<'m> Inference<'m> {
         rows: &[ListedRow],
         f: &mut impl FnMut(Group<'_>) -> Result<()>,
     ) -> Result<()> {
-        if self.purpose == Purpose::Cells {
+        if self.purpose == Purpose::EachPattern {
             return self.for_each_pattern(cells, rows, f);
         }
         let regular = |r: &ListedRow| {

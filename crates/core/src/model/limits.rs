@@ -11,6 +11,8 @@
 //!
 //! Of a row with missing cells p is the number of cells that it has, and q that of directions which they determine.
 
+use std::collections::HashMap;
+
 use statrs::distribution::{ChiSquared, ContinuousCDF, FisherSnedecor};
 
 use super::factored::FactoredModel;
@@ -98,6 +100,12 @@ impl Wanted {
         Ok([self.t2(rank as f64)?, scale * self.quantile(freedom, self.student.dof())?])
     }
 
+    /// The same of rows of which some cells are observed that determine all directions, with the same noise for all.
+    fn of_equal(self, cells: usize, rank: usize, noise: f64) -> Result<[f64; 2]> {
+        let freedom = cells.saturating_sub(rank) as f64;
+        Ok([self.t2(rank as f64)?, noise * self.quantile(freedom, self.student.dof())?])
+    }
+
     fn t2(self, rank: f64) -> Result<f64> {
         match self.sample {
             Some(Sample { weight: n, .. }) if n <= rank => Ok(f64::INFINITY),
@@ -177,7 +185,7 @@ impl LinearGaussian {
     }
 
     pub(super) fn limits_wanted<'a>(&self, rows: impl Into<Rows<'a>>, wanted: Wanted) -> Result<Limits> {
-        let inference = Inference::new(self, Purpose::Cells);
+        let inference = self.for_limits();
         let parts = map_chunks(rows.into().source(), |chunk| self.limits_in(&inference, chunk, wanted))?;
         let all = |k: usize| parts.iter().flat_map(|part| column(part, k)).collect();
         Ok(Limits { t2: all(0), spe: all(1) })
@@ -185,15 +193,35 @@ impl LinearGaussian {
 
     /// Limits of the rows of a chunk (n × 2).
     pub(super) fn limit_table(&self, chunk: &Chunk<'_>, wanted: Wanted) -> Result<Mat<f64>> {
-        self.limits_in(&Inference::new(self, Purpose::Cells), chunk, wanted)
+        self.limits_in(&self.for_limits(), chunk, wanted)
+    }
+
+    /// With equal noise the number of cells decides; otherwise which they are.
+    fn for_limits(&self) -> Inference<'_> {
+        let equal = matches!(self.noise(), Noise::Isotropic(_));
+        Inference::new(self, if equal { Purpose::LeastSquares } else { Purpose::EachPattern })
     }
 
     fn limits_in(&self, inference: &Inference<'_>, chunk: &Chunk<'_>, wanted: Wanted) -> Result<Mat<f64>> {
         let mut out = Mat::zeros(chunk.nrows(), 2);
         let (equal, mut complete) = (matches!(self.noise(), Noise::Isotropic(_)), None);
+        let mut by_count: HashMap<usize, [f64; 2]> = HashMap::new();
         inference.for_each_group(chunk, |group| {
-            // The purpose makes no other groups.
-            let Group::OnePattern(rows) = group else { return Ok(()) };
+            let rows = match group {
+                Group::OnePattern(rows) => rows,
+                // Least squares is well posed for them: their cells determine all q directions.
+                Group::ManyPatterns(rows) => {
+                    for (row, cells) in rows.rows.iter().zip(rows.observed()) {
+                        let [t2, spe] = match by_count.get(&cells) {
+                            Some(known) => *known,
+                            None => wanted.of_equal(cells, self.n_latent(), self.noise().of(0))?,
+                        };
+                        by_count.insert(cells, [t2, spe]);
+                        (out[(*row, 0)], out[(*row, 1)]) = (t2, spe);
+                    }
+                    return Ok(());
+                }
+            };
             let known = complete.filter(|_| rows.features.is_none());
             let [t2, spe] = known.map_or_else(|| wanted.of(rows.model, equal), Ok)?;
             if rows.features.is_none() {

@@ -39,8 +39,18 @@ impl ScaledFeatures {
     }
 
     /// q.
-    fn q(&self) -> usize {
+    pub(super) fn q(&self) -> usize {
         self.loadings.q()
+    }
+
+    /// A.
+    pub(super) fn loadings(&self) -> &FeatureLoadings {
+        &self.loadings
+    }
+
+    /// s.
+    pub(super) fn noise(&self) -> f64 {
+        self.noise
     }
 
     /// Whether there are cells, and the expectation step is as good for them as it can be.
@@ -67,7 +77,7 @@ impl ScaledFeatures {
 
 /// Some rows of a chunk and the posteriors of their latent variables.
 pub(super) struct ManyPatterns<'a> {
-    features: &'a ScaledFeatures,
+    pub(super) features: &'a ScaledFeatures,
     /// Which rows of the chunk.
     pub(super) rows: Vec<usize>,
     step: Expectation<'a, dyn IncompleteRows + 'a>,
@@ -81,6 +91,11 @@ impl<'a> ManyPatterns<'a> {
     ) -> Self {
         let model = ScaledModel { loadings: &features.loadings, noise: features.noise, uncertainty: None };
         Self { features, rows, step: Expectation::reproducible(model, cells) }
+    }
+
+    /// Their cells.
+    pub(super) fn cells(&self) -> &'a (dyn IncompleteRows + 'a) {
+        self.step.rows()
     }
 
     /// The pattern of each row.

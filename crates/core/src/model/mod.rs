@@ -17,6 +17,7 @@ mod kernel_components;
 pub mod kind;
 mod limits;
 mod linear_gaussian;
+mod many_cells;
 mod many_patterns;
 mod mixture;
 mod posterior;

@@ -278,6 +278,36 @@ fn without_noise_the_rest_determines_a_cell() {
     }
 }
 
+/// Rows that each miss other cells, worked on side by side, say what the model of their cells says of complete rows.
+#[test]
+fn rows_of_many_patterns_answer_as_the_model_of_their_cells() {
+    let mut rng = Rng(21);
+    for diagonal in [false, true] {
+        let model = random_model(12, 3, diagonal, &mut rng);
+        let x = rows_with_holes(&model, 40, &mut rng);
+        let sample = Sample::of_rows(60.0);
+        let (found, limits) = (model.contributions(&x).unwrap(), model.limits(&x, 0.99, sample).unwrap());
+        for i in 0..39 {
+            let have = observed(&x, i);
+            let part = model.marginal(&have).unwrap();
+            let cells = Mat::from_fn(1, have.len(), |_, k| x[(i, have[k])]);
+            let own = part.contributions(&cells).unwrap();
+            let tolerance = 1e-12 + 1e-15 * condition(&model, &have).powi(2);
+            for (k, j) in have.iter().enumerate() {
+                let tables = [(&found.t2, &own.t2), (&found.spe, &own.spe), (&found.cell, &own.cell)];
+                let expected = [(&found.expected, &own.expected), (&found.deviation, &own.deviation)];
+                for (ours, theirs) in tables.into_iter().chain(expected) {
+                    let size = 1.0 + theirs[(0, k)].abs();
+                    close(ours[(i, *j)], theirs[(0, k)], tolerance * size, (diagonal, i, j));
+                }
+            }
+            let own = part.limits(&cells, 0.99, sample).unwrap();
+            relative(limits.t2[i], own.t2[0], 1e-12, (diagonal, i, "T²"));
+            close(limits.spe[i], own.spe[0], 1e-10 * (1.0 + own.spe[0]), (diagonal, i, "SPE"));
+        }
+    }
+}
+
 /// A code for a missing value that was read as a number does not hide what was expected.
 #[test]
 fn cells_beyond_all_measure() {
@@ -285,9 +315,13 @@ fn cells_beyond_all_measure() {
     for diagonal in [false, true] {
         let model = random_model(6, 2, diagonal, &mut rng);
         let clean = model.sample(1, 4);
-        for wild in [1e12, -1e30, 9.97e36] {
+        for (wild, missing) in [(1e12, false), (-1e30, false), (9.97e36, false), (1e12, true), (-1e30, true)]
+        {
             let mut x = clean.clone();
             x[(0, 2)] = wild;
+            if missing {
+                x[(0, 5)] = f64::NAN;
+            }
             let expected = model.impute(&without(&x, 0, 2)).unwrap();
             let found = model.contributions(&x).unwrap();
             relative(found.expected[(0, 2)], expected[(0, 2)], 1e-12, wild);
