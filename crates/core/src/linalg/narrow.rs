@@ -11,10 +11,9 @@ use super::{Mat, MatRef};
 
 /// Columns of one register of the usual vector unit: vectors are filled up to so many.
 const LANES: usize = 4;
-/// Rows of the result that share what is loaded of the vectors. Three rows of three registers are nine sums, enough to
-/// hide how long each addition takes, and leave room for operands: with four rows, sums were moved to memory and back
-/// (10 instead of 34 GFlop/s).
-const ROWS: usize = 3;
+/// Rows of the result that share what is loaded of the vectors. Four rows of two registers are eight sums, as many as
+/// hide how long an addition takes; with twelve, sums were moved to memory and back (10 instead of 34 GFlop/s).
+const ROWS: usize = 4;
 
 /// A few vectors (n × b), row after row; zeros fill each row up to whole registers.
 #[derive(Debug, Clone)]
@@ -201,8 +200,8 @@ impl<const R: usize> Terms<R> for AlongColumns<'_, R> {
     }
 }
 
-/// R rows of the result (R × width): the terms of each row of the vectors (· × width), times that row. Columns go in
-/// groups of three registers or two: a single one would wait for its own sums.
+/// R rows of the result (R × width): the terms of each row of the vectors (· × width), times that row. Columns go two
+/// registers at a time: a single one would wait for its own sums.
 #[inline(always)]
 fn add_terms<S: Simd, const R: usize, T: Terms<R>>(
     simd: S,
@@ -220,8 +219,7 @@ fn add_terms<S: Simd, const R: usize, T: Terms<R>>(
     while first < width {
         first += match width - first {
             1 => add_group::<S, R, 1, T>(simd, out, block, (width, first), terms),
-            2 | 4 => add_group::<S, R, 2, T>(simd, out, block, (width, first), terms),
-            _ => add_group::<S, R, 3, T>(simd, out, block, (width, first), terms),
+            _ => add_group::<S, R, 2, T>(simd, out, block, (width, first), terms),
         };
     }
 }
