@@ -53,9 +53,7 @@ impl SavedModel {
             None if model.as_loadings().is_some() => {
                 as_it_was_fitted(&model, &report)?.with_loadings()?.variances()?
             }
-            None => {
-                model.downcast_ref::<KernelComponents>().map_or_else(Vec::new, |m| m.variances().to_vec())
-            }
+            None => model.component_variances().unwrap_or_default().to_vec(),
         };
         if model.as_loadings().is_some() {
             // Directions of no variance may have been added.
