@@ -63,7 +63,7 @@ pub use algorithm::{Components, Seeding};
 pub use control::{Control, Event};
 pub use error::{Error, ErrorClass, Result};
 pub use estimator::{
-    BayesMethod, BayesianPca, DegreesOfFreedom, FactorAnalysis, FactorSolver, Fit, Groups, Ica, IcaMethod,
+    Activation, Autoencoder, BayesMethod, BayesianPca, DegreesOfFreedom, FactorAnalysis, FactorSolver, Fit, Groups, Ica, IcaMethod,
     KMeans, KernelPca, Landmarks, MixturePpca, Pca, Ppca, RobustPpca, Run, Scale, Solver,
 };
 

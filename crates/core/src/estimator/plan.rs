@@ -29,6 +29,10 @@ pub enum Solver {
     Lloyd,
     /// Landmarks that stand for the rows, in passes over them: kernel PCA only.
     Landmarks,
+    /// Limited-memory BFGS on all rows at once: networks only.
+    Lbfgs,
+    /// Adam on batches of rows: networks only.
+    Adam,
     /// None: the parameters were given.
     Given,
 }
@@ -46,6 +50,8 @@ impl Solver {
             Self::Newton => "newton",
             Self::Lloyd => "lloyd",
             Self::Landmarks => "landmarks",
+            Self::Lbfgs => "lbfgs",
+            Self::Adam => "adam",
             Self::Given => "given",
         }
     }
@@ -89,6 +95,7 @@ impl Plan {
             Solver::Em => "the em solver",
             Solver::Lloyd => "the lloyd solver",
             Solver::Landmarks => "the landmarks of the rows",
+            Solver::Lbfgs | Solver::Adam => "the weights of the network",
             Solver::Auto | Solver::Given => return Ok(()),
         };
         memory::check_bytes(what, self.memory)

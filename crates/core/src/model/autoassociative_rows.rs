@@ -17,36 +17,89 @@ use crate::linalg::{Mat, MatRef, dot, product};
 use crate::memory;
 use crate::network::{Mode, ModeSearch};
 
+/// A row with its place on the surface.
+struct Placed<'a> {
+    /// Number in its chunk.
+    row: usize,
+    /// Coordinates (q).
+    z: &'a [f64],
+    /// x̂ in the frame (p).
+    image: &'a [f64],
+    /// x in the frame, NaN where a cell is missing (p).
+    cells: &'a [f64],
+}
+
 impl AutoassociativeNetwork {
-    /// Calls `f` with each row of a chunk, its number in the chunk and what is known of its latent variables: at the
-    /// encoder's coordinates where there is an encoder and the row is complete, otherwise at the mode.
-    fn for_each_row(
+    /// Calls `f` with blocks of rows in the frame (p × n), the first row of each, and the network's search.
+    fn for_each_block(
         &self,
         chunk: &Chunk<'_>,
-        check: &dyn Fn() -> Result<()>,
-        mut f: impl FnMut(usize, &ModeSearch<'_>, Mode) -> Result<()>,
+        mut f: impl FnMut(usize, MatRef<'_, f64>, &ModeSearch<'_>) -> Result<()>,
     ) -> Result<()> {
         if let Some(problem) = unweighted(chunk).explain_infinite() {
             return Err(problem);
         }
-        let (network, p) = (self.network(), self.n_features());
-        let (search, mut ended) = (ModeSearch::new(network), Ok(()));
+        let (p, search, mut ended) = (self.n_features(), ModeSearch::new(self.network()), Ok(()));
         self.frame().for_each_block(chunk.cells(), |first, cells| {
-            let x = MatRef::from_column_major_slice(cells, p, cells.len() / p);
-            let coded = network.encoder.as_ref().map(|encoder| encoder.apply(x).out);
-            for (i, row) in cells.chunks_exact(p).enumerate() {
-                if ended.is_err() {
-                    return;
-                }
-                let coded = coded.as_ref().filter(|_| row.iter().all(|x| !x.is_nan()));
-                let mode = check().and_then(|()| match coded {
-                    Some(coded) => search.mode_at(row, coded.col_as_slice(i).to_vec()),
-                    None => search.mode(row),
-                });
-                ended = mode.and_then(|mode| f(first + i, &search, mode));
+            if ended.is_ok() {
+                ended = f(first, MatRef::from_column_major_slice(cells, p, cells.len() / p), &search);
             }
         });
         ended
+    }
+
+    /// Calls `f` with each row: where the encoder puts it if there is one and the row is complete, otherwise at the
+    /// mode.
+    fn for_each_place(
+        &self,
+        chunk: &Chunk<'_>,
+        check: &dyn Fn() -> Result<()>,
+        mut f: impl FnMut(Placed<'_>),
+    ) -> Result<()> {
+        self.for_each_block(chunk, |first, x, search| {
+            let coded = self.network().encoder.as_ref().map(|encoder| encoder.apply(x).out);
+            let images = coded.as_ref().map(|z| self.network().decoder.apply(z.as_ref()).out);
+            for (i, cells) in columns(x).enumerate() {
+                check()?;
+                let row = first + i;
+                match (&coded, &images) {
+                    (Some(z), Some(image)) if cells.iter().all(|x| !x.is_nan()) => {
+                        f(Placed { row, z: z.col_as_slice(i), image: image.col_as_slice(i), cells });
+                    }
+                    _ => {
+                        let mode = search.mode(cells)?;
+                        f(Placed { row, z: &mode.z, image: &mode.image, cells });
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Calls `f` with the posterior of rows: of all, or of those that miss cells.
+    fn for_each_mode(
+        &self,
+        chunk: &Chunk<'_>,
+        incomplete_only: bool,
+        check: &dyn Fn() -> Result<()>,
+        mut f: impl FnMut(usize, &ModeSearch<'_>, Mode) -> Result<()>,
+    ) -> Result<()> {
+        self.for_each_block(chunk, |first, x, search| {
+            let coded = self.network().encoder.as_ref().map(|encoder| encoder.apply(x).out);
+            for (i, cells) in columns(x).enumerate() {
+                check()?;
+                let complete = cells.iter().all(|x| !x.is_nan());
+                if complete && incomplete_only {
+                    continue;
+                }
+                let mode = match coded.as_ref().filter(|_| complete) {
+                    Some(coded) => search.mode_at(cells, coded.col_as_slice(i).to_vec())?,
+                    None => search.mode(cells)?,
+                };
+                f(first + i, search, mode)?;
+            }
+            Ok(())
+        })
     }
 
     fn check_features(&self, rows: &dyn RowSource) -> Result<()> {
@@ -55,17 +108,17 @@ impl AutoassociativeNetwork {
     }
 
     /// A matrix of some columns for each chunk, stacked.
-    fn of_rows(
+    fn of_places(
         &self,
         rows: &dyn RowSource,
         columns: usize,
-        f: impl Fn(&mut Mat<f64>, usize, &ModeSearch<'_>, Mode) -> Result<()> + Sync,
+        f: impl Fn(&mut Mat<f64>, Placed<'_>) + Sync,
     ) -> Result<Mat<f64>> {
         self.check_features(rows)?;
         room_for("the answers for the rows", rows, columns)?;
         let parts = map_chunks(rows, |chunk| {
             let mut out = Mat::zeros(chunk.nrows(), columns);
-            self.for_each_row(chunk, &|| rows.check(), |i, search, mode| f(&mut out, i, search, mode))?;
+            self.for_each_place(chunk, &|| rows.check(), |placed| f(&mut out, placed))?;
             Ok(out)
         })?;
         Ok(stack(columns, parts.iter().map(Mat::as_ref)))
@@ -95,7 +148,7 @@ impl AutoassociativeNetwork {
             if !chunk.has_missing() {
                 return Ok((cells, std));
             }
-            self.for_each_row(chunk, &|| rows.check(), |i, search, mode| {
+            self.for_each_mode(chunk, true, &|| rows.check(), |i, search, mode| {
                 let missing: Vec<usize> = (0..p).filter(|j| cells[(i, *j)].is_nan()).collect();
                 let root = deviations.then(|| mode.root(search.noise()));
                 for j in missing {
@@ -113,6 +166,11 @@ impl AutoassociativeNetwork {
     }
 }
 
+/// The columns of a block whose columns lie side by side.
+fn columns<'a>(x: MatRef<'a, f64>) -> impl Iterator<Item = &'a [f64]> {
+    (0..x.ncols()).filter_map(move |i| x.col(i).try_as_col_major().map(|column| column.as_slice()))
+}
+
 /// Questions about rows count every row, whatever its weight.
 fn unweighted<'a>(chunk: &'a Chunk<'_>) -> Chunk<'a> {
     Chunk::new(chunk.first_row(), chunk.borrowed().cells().clone())
@@ -124,9 +182,8 @@ impl Encode for AutoassociativeNetwork {
     }
 
     fn encode(&self, rows: &dyn RowSource) -> Result<Mat<f64>> {
-        self.of_rows(rows, self.n_latent(), |out, i, _, mode| {
-            mode.z.iter().enumerate().for_each(|(k, z)| out[(i, k)] = *z);
-            Ok(())
+        self.of_places(rows, self.n_latent(), |out, Placed { row, z, .. }| {
+            z.iter().enumerate().for_each(|(k, z)| out[(row, k)] = *z);
         })
     }
 }
@@ -135,20 +192,23 @@ impl Encode for AutoassociativeNetwork {
 impl LatentPosterior for AutoassociativeNetwork {
     fn posterior(&self, rows: &dyn RowSource) -> Result<Posterior> {
         let q = self.n_latent();
-        let all = self.of_rows(rows, q + q * q, |out, i, search, mode| {
-            let root = mode.root(search.noise());
-            let covariance = product(root.as_ref(), root.transpose());
-            mode.z.iter().enumerate().for_each(|(k, z)| out[(i, k)] = *z);
-            for (b, column) in covariance.col_iter().enumerate() {
-                column.iter().enumerate().for_each(|(a, c)| out[(i, q + b * q + a)] = *c);
-            }
-            Ok(())
+        self.check_features(rows)?;
+        room_for("the table of posterior covariances", rows, q + q * q)?;
+        let parts = map_chunks(rows, |chunk| {
+            let (mut mean, mut cells) = (Mat::zeros(chunk.nrows(), q), Vec::new());
+            self.for_each_mode(chunk, false, &|| rows.check(), |i, search, mode| {
+                let root = mode.root(search.noise());
+                let covariance = product(root.as_ref(), root.transpose());
+                mode.z.iter().enumerate().for_each(|(k, z)| mean[(i, k)] = *z);
+                covariance.col_iter().for_each(|column| cells.extend(column.iter().copied()));
+                Ok(())
+            })?;
+            Ok((mean, cells))
         })?;
-        let n = all.nrows();
-        let cells = (0..n).flat_map(|i| (0..q * q).map(move |k| (i, k))).map(|(i, k)| all[(i, q + k)]);
-        let covariance =
-            LatentCovariance::PerPattern { cells: cells.collect(), pattern: (0..n).collect(), latent: q };
-        Ok(Posterior { mean: all.subcols(0, q).to_owned(), covariance })
+        let mean = stack(q, parts.iter().map(|(mean, _)| mean.as_ref()));
+        let (cells, pattern) = (parts.into_iter().flat_map(|(_, cells)| cells).collect(), (0..mean.nrows()));
+        let covariance = LatentCovariance::PerPattern { cells, pattern: pattern.collect(), latent: q };
+        Ok(Posterior { mean, covariance })
     }
 }
 
@@ -168,9 +228,8 @@ impl Decode for AutoassociativeNetwork {
 /// Each row from its coordinates, in either kind of reconstruction.
 impl Reconstruct for AutoassociativeNetwork {
     fn reconstruct(&self, rows: &dyn RowSource, _: Reconstruction) -> Result<Mat<f64>> {
-        self.of_rows(rows, self.n_features(), |out, i, _, mode| {
-            mode.image.iter().enumerate().for_each(|(j, x)| out[(i, j)] = self.outside(j, *x));
-            Ok(())
+        self.of_places(rows, self.n_features(), |out, Placed { row, image, .. }| {
+            image.iter().enumerate().for_each(|(j, x)| out[(row, j)] = self.outside(j, *x));
         })
     }
 }
@@ -178,9 +237,9 @@ impl Reconstruct for AutoassociativeNetwork {
 /// ‖x − x̂‖² over the observed cells, in the units of the divided features: what SPE is for PCA.
 impl Novelty for AutoassociativeNetwork {
     fn novelty(&self, rows: &dyn RowSource) -> Result<Vec<f64>> {
-        let squares = self.of_rows(rows, 1, |out, i, _, mode| {
-            out[(i, 0)] = self.frame().square(dot(&mode.residual, &mode.residual));
-            Ok(())
+        let squares = self.of_places(rows, 1, |out, Placed { row, image, cells, .. }| {
+            let seen = cells.iter().zip(image).filter(|(x, _)| !x.is_nan());
+            out[(row, 0)] = self.frame().square(seen.map(|(x, y)| (x - y) * (x - y)).sum());
         })?;
         Ok(squares.col_as_slice(0).to_vec())
     }
@@ -208,7 +267,7 @@ impl Fill for AutoassociativeNetwork {
             if !chunk.has_missing() {
                 return Ok(all);
             }
-            self.for_each_row(chunk, &|| rows.check(), |i, search, mode| {
+            self.for_each_mode(chunk, true, &|| rows.check(), |i, search, mode| {
                 let missing: Vec<usize> = (0..p).filter(|j| first[(i, *j)].is_nan()).collect();
                 if missing.is_empty() {
                     return Ok(());
@@ -239,7 +298,7 @@ impl Fill for AutoassociativeNetwork {
         let m = features.len();
         memory::check("the covariance of the missing cells", &[2, m, m])?;
         let mut found = None;
-        self.for_each_row(&rows.source().chunk(0)?, &|| control.check(), |_, search, mode| {
+        self.for_each_mode(&rows.source().chunk(0)?, false, &|| control.check(), |_, search, mode| {
             let mean = features.iter().map(|j| self.outside(*j, mode.image[*j])).collect();
             let loadings = Mat::from_fn(m, self.n_latent(), |a, k| {
                 self.unit_of(features[a]) * mode.jacobian[(features[a], k)]
@@ -267,7 +326,7 @@ impl Fill for AutoassociativeNetwork {
             let row = cells[of_row[0]].0;
             let chunk = Chunk::new(row, crate::data::Cells::Observed(rows.rows(row..row + 1)));
             let known = dense(&chunk);
-            self.for_each_row(&chunk, &|| Ok(()), |_, search, mode| {
+            self.for_each_mode(&chunk, false, &|| Ok(()), |_, search, mode| {
                 let root = mode.root(search.noise());
                 for &cell in of_row {
                     let j = cells[cell].1;

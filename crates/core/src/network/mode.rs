@@ -10,8 +10,10 @@ const STEPS: usize = 60;
 const HALVINGS: usize = 40;
 /// Anchors from which a search begins, nearest first.
 const STARTS: usize = 2;
-/// A step below this share of the coordinates ends a search.
-const PRECISION: f64 = 1e-13;
+/// A step below this share of the coordinates is Newton's to the end, and below that it was the last: its error is the
+/// square of it.
+const NEAR: f64 = 1e-4;
+const PRECISION: f64 = 1e-8;
 /// Least noise of a search: without noise every other row would have probability 0.
 const LEAST_NOISE: f64 = 1e-10;
 
@@ -172,34 +174,39 @@ impl<'a> ModeSearch<'a> {
                 .map(|k| dot(seen.col_as_slice(k), &here.residual) - self.noise * here.z[k])
                 .collect();
             let newton = Cholesky::new(self.hessian(&seen, &here.hidden, &here.residual), "");
+            let is_newton = newton.is_ok();
             let factor = match newton {
                 Ok(factor) => factor,
                 Err(_) => Cholesky::new(self.gauss_newton(&seen), "the precision of latent variables")?,
             };
             let mut step = Mat::from_fn(downhill.len(), 1, |k, _| downhill[k]);
             factor.solve(step.as_mut());
-            let Some((there, length)) = self.along(x, &here, step.col_as_slice(0)) else { break };
-            here = there;
-            if length <= PRECISION * (1.0 + dot(&here.z, &here.z).sqrt()) {
+            let step = step.col_as_slice(0);
+            let size = dot(step, step).sqrt() / (1.0 + dot(&here.z, &here.z).sqrt());
+            if is_newton && size <= NEAR {
+                // E is flat to rounding here, but Newton's steps double the digits of z.
+                here = self.place(x, here.z.iter().zip(step).map(|(z, d)| z + d).collect());
+            } else if let Some(there) = self.along(x, &here, step) {
+                here = there;
+            } else {
+                break;
+            }
+            if size <= PRECISION {
                 break;
             }
         }
         Ok(here)
     }
 
-    /// The first lower place along a step that is halved again and again, and how far it is.
-    fn along(&self, x: &[f64], here: &Place, step: &[f64]) -> Option<(Place, f64)> {
+    /// The first lower place along a step that is halved again and again.
+    fn along(&self, x: &[f64], here: &Place, step: &[f64]) -> Option<Place> {
         let mut share = 1.0;
         for _ in 0..HALVINGS {
-            let z: Vec<f64> = here.z.iter().zip(step).map(|(z, d)| z + share * d).collect();
-            let there = self.place(x, z);
+            let there = self.place(x, here.z.iter().zip(step).map(|(z, d)| z + share * d).collect());
             if there.energy < here.energy {
-                return Some((there, share * dot(step, step).sqrt()));
+                return Some(there);
             }
             share *= 0.5;
-            if share * dot(step, step).sqrt() <= PRECISION {
-                return None;
-            }
         }
         None
     }

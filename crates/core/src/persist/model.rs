@@ -10,7 +10,7 @@ use super::container::{Container, Tensor, to_bytes};
 use crate::error::{Error, Result};
 use crate::estimator::{Fit, Report};
 use crate::linalg::Mat;
-use crate::model::{AnyModel, KernelComponents, Kind, Model, PrincipalComponents, StoredArrays};
+use crate::model::{AnyModel, Kind, Model, PrincipalComponents, StoredArrays};
 
 /// Names of features that have none.
 fn default_names(p: usize) -> Vec<String> {

@@ -46,8 +46,8 @@ pub(crate) struct Place {
 #[derive(Debug, Clone)]
 pub(crate) struct Trained {
     pub(crate) network: Arc<Network>,
-    /// The objective where the search began and there.
-    pub(crate) objective: (f64, f64),
+    /// The objective where the search began and there; `None` where there was no search.
+    pub(crate) objective: Option<(f64, f64)>,
     /// Mean squared error of hidden cells where the search began and there.
     pub(crate) hidden: Option<(f64, f64)>,
 }

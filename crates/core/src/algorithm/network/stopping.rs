@@ -21,7 +21,8 @@ pub(super) struct Course {
 }
 
 impl Course {
-    /// At the start of a search whose steps cost one pass each; of one by epochs, ten times as patient by a tenth.
+    /// At the start of a search. An epoch of batches does as much as several steps over all rows, so that a quarter of
+    /// the patience is enough.
     pub(super) fn new(start: &Place, by_epochs: bool) -> Self {
         let share = if by_epochs { 4 } else { 1 };
         Self {
@@ -72,6 +73,6 @@ impl Course {
     /// The best network.
     pub(super) fn finish(self) -> Trained {
         let hidden = self.at_start.1.zip(self.best.hidden);
-        Trained { objective: (self.at_start.0, self.best.objective), hidden, network: self.best.network }
+        Trained { objective: Some((self.at_start.0, self.best.objective)), hidden, network: self.best.network }
     }
 }
