@@ -177,6 +177,8 @@ impl Costs {
             | Solver::Newton
             | Solver::Lloyd
             | Solver::Landmarks
+            | Solver::Lbfgs
+            | Solver::Adam
             | Solver::Given => 6.0 * n * p * n.min(p),
         }
     }
@@ -193,6 +195,8 @@ impl Costs {
             | Solver::Newton
             | Solver::Lloyd
             | Solver::Landmarks
+            | Solver::Lbfgs
+            | Solver::Adam
             | Solver::Given => 3.0 * self.n * self.p,
         };
         (cells * 8.0) as usize
@@ -209,6 +213,7 @@ impl Costs {
             Solver::Newton => no("it is for factor analysis; use eigen"),
             Solver::Lloyd => no("it is for k-means; use eigen"),
             Solver::Landmarks => no("it is for kernel PCA; use eigen"),
+            Solver::Lbfgs | Solver::Adam => no("it is for networks; use eigen"),
             Solver::Given => no("it says that nothing was solved; use eigen"),
             Solver::Krylov if self.q.is_none() => no(
                 "it finds a given number of components; give a number instead of a fraction, or use eigen, \

@@ -57,8 +57,8 @@ pub struct NetworkMeans {
 }
 
 impl NetworkSums {
-    /// Of no rows, which will be taken in a frame.
-    pub fn empty(network: Arc<Network>, frame: Arc<Frame>, hidden_part: Option<HiddenPart>) -> Self {
+    /// Of no rows, which will be seen in a frame.
+    pub(crate) fn empty(network: Arc<Network>, frame: Arc<Frame>, hidden_part: Option<HiddenPart>) -> Self {
         let gradient = vec![0.0; network.numbers().len()];
         Self {
             network,
@@ -71,6 +71,17 @@ impl NetworkSums {
             hidden_weight: 0.0,
             hidden_squares: 0.0,
         }
+    }
+
+    /// The same for rows around a mean (p), divided by `scale` (p) and all by one unit.
+    pub fn around(
+        network: Arc<Network>,
+        mean: Vec<f64>,
+        scale: &[f64],
+        unit: f64,
+        hidden_part: Option<HiddenPart>,
+    ) -> Self {
+        Self::empty(network, Arc::new(Frame::in_unit(mean, scale, unit)), hidden_part)
     }
 
     /// Means over the rows.

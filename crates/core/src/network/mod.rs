@@ -90,6 +90,24 @@ impl Network {
         Self { decoder, encoder, noise, anchors: self.anchors.clone() }
     }
 
+    /// All weights, in the order in which gradients have them: of the decoder, then of the encoder or, without one, the
+    /// logarithm of the noise.
+    pub fn weights(&self) -> Vec<f64> {
+        self.numbers()
+    }
+
+    /// The same network with other weights.
+    ///
+    /// # Errors
+    /// When there are not as many.
+    pub fn with_weights(&self, weights: &[f64]) -> Result<Self> {
+        let (expected, found) = (self.numbers().len(), weights.len());
+        match expected == found {
+            true => Ok(self.with_numbers(weights)),
+            false => Err(Error::Length { what: "weights of the network", expected, found }),
+        }
+    }
+
     /// 1 for each number that weight decay is about.
     pub(crate) fn decaying(&self) -> Vec<f64> {
         let mut decaying = self.decoder.decaying();
