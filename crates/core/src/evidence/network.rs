@@ -1,5 +1,6 @@
 //! The gradient of an autoassociative network as a sum over rows: mergeable like any other evidence.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::Accumulator;
@@ -122,15 +123,15 @@ impl NetworkSums {
             column.iter_mut().zip(x.col(i).iter()).for_each(|(y, x)| *y -= x);
             let squares = dot(column, column);
             let hidden = self.hidden_part.is_some_and(|part| part.has((first_row + i) as u64));
-            let share = if hidden || w == 0.0 { 0.0 } else { w };
             if hidden {
-                self.hidden_squares += if w > 0.0 { w * squares } else { 0.0 };
+                self.hidden_squares += w * squares;
                 self.hidden_weight += w * x.nrows() as f64;
             } else {
-                self.loss += if w > 0.0 { 0.5 * w * squares } else { 0.0 };
+                self.loss += 0.5 * w * squares;
                 self.count(w);
             }
-            column.iter_mut().for_each(|y| *y = if share > 0.0 { *y * share } else { 0.0 });
+            let share = if hidden { 0.0 } else { w };
+            column.iter_mut().for_each(|y| *y *= share);
         }
         let (mut by_decoder, mut by_encoder) = (MapGradient::zeros(decoder), MapGradient::zeros(encoder));
         let back = decoder.add_gradient(coded.out.as_ref(), &decoded, slopes.as_ref(), &mut by_decoder);
@@ -187,8 +188,9 @@ impl Accumulator for NetworkSums {
                 return;
             }
             let n = cells.len() / expected.max(1);
-            let x = MatRef::from_column_major_slice(cells, expected, n);
             let weights = chunk.weights().map(|w| &w[first..first + n]);
+            let cells = without_unweighted(cells, expected, weights);
+            let x = MatRef::from_column_major_slice(&cells, expected, n);
             match self.network.encoder {
                 Some(_) => self.add_encoded(x, chunk.first_row() + first, weights),
                 None => ended = self.add_searched(x, chunk.first_row() + first, weights),
@@ -211,4 +213,13 @@ impl Accumulator for NetworkSums {
         self.add(other.gradient.iter().copied());
         Ok(())
     }
+}
+
+/// Rows of p cells in which those of no weight are 0, whatever they hold.
+fn without_unweighted<'a>(cells: &'a [f64], p: usize, weights: Option<&[f64]>) -> Cow<'a, [f64]> {
+    let Some(weights) = weights.filter(|w| w.contains(&0.0)) else { return Cow::Borrowed(cells) };
+    let mut own = cells.to_vec();
+    let rows = own.chunks_exact_mut(p.max(1)).zip(weights);
+    rows.filter(|(_, w)| **w == 0.0).for_each(|(row, _)| row.fill(0.0));
+    Cow::Owned(own)
 }

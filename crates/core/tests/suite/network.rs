@@ -190,9 +190,9 @@ fn a_linear_network_without_an_encoder_is_ppca() {
     let mut x = whole.clone();
     (0..200).for_each(|i| x[(i, i % 5)] = if i % 3 == 0 { f64::NAN } else { x[(i, i % 5)] });
     for x in [&whole, &x] {
-        let ppca = Ppca::new(2).fit(x).unwrap().model;
-        let network = Autoencoder::new(2).encoder(false).activation(Activation::Linear);
-        let network = network.fit(x).unwrap().model;
+        let ppca = Ppca::new(2).tolerance(1e-12).fit(x).unwrap().model;
+        let network = Autoencoder::new(2).encoder(false).activation(Activation::Linear).alpha(0.0);
+        let network = network.tolerance(1e-13).fit(x).unwrap().model;
         let rows = table(x);
         close_matrix(&network.impute(&rows).unwrap(), &Fill::impute(&ppca, &rows).unwrap(), 1e-6, "filled");
         let (a, b) = (network.impute_with_std(&rows).unwrap(), Fill::impute_with_std(&ppca, &rows).unwrap());

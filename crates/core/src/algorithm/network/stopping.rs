@@ -6,8 +6,8 @@ use super::{Place, Trained, Training};
 const WINDOW: usize = 10;
 /// Steps that may pass without a better prediction of hidden cells: so many, or half as many as went before.
 const PATIENCE: usize = 20;
-/// Derivatives below this share of the objective are rounding.
-const FLAT: f64 = 1e-10;
+/// Derivatives below this share of the objective, or this share of the variance of a row, are rounding.
+const FLAT: (f64, f64) = (1e-10, 1e-12);
 
 /// The course of a search, and the best network on it.
 pub(super) struct Course {
@@ -67,7 +67,8 @@ impl Course {
     /// Whether the derivatives are rounding.
     pub(super) fn is_flat(&self, training: &Training<'_>, place: &Place) -> bool {
         let largest = place.gradient.iter().fold(0.0, |a: f64, g| a.max(g.abs()));
-        largest <= FLAT * training.size_of(place.objective, self.at_start.0)
+        let of_objective = FLAT.0 * training.size_of(place.objective, self.at_start.0);
+        largest <= of_objective.max(FLAT.1 * training.frame.n_features() as f64)
     }
 
     /// The best network.
