@@ -323,7 +323,9 @@ pub enum Error {
         features: usize,
     },
     /// A number that must be finite is not.
-    #[error("{what} is not finite: arithmetic broke down; scale the features, or look for cells of an extreme size")]
+    #[error(
+        "{what} is not finite: arithmetic broke down; scale the features, or look for cells of an extreme size"
+    )]
     NotFinite {
         /// Which.
         what: &'static str,

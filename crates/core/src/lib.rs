@@ -63,8 +63,9 @@ pub use algorithm::{Components, Seeding};
 pub use control::{Control, Event};
 pub use error::{Error, ErrorClass, Result};
 pub use estimator::{
-    Activation, Autoencoder, BayesMethod, BayesianPca, DegreesOfFreedom, FactorAnalysis, FactorSolver, Fit, Groups, Ica, IcaMethod,
-    KMeans, KernelPca, Landmarks, MixturePpca, Pca, Ppca, RobustPpca, Run, Scale, Solver,
+    Activation, Autoencoder, BayesMethod, BayesianPca, DegreesOfFreedom, FactorAnalysis, FactorSolver, Fit,
+    Groups, Ica, IcaMethod, KMeans, KernelPca, Landmarks, MixturePpca, Pca, Ppca, RobustPpca, Run, Scale,
+    Solver,
 };
 
 pub use kernel::Gamma;

@@ -26,7 +26,8 @@ pub(crate) use kernels::with_kernel;
 const DEFAULT_SHARE: f64 = 0.9;
 
 /// The kinds that have components or factors, of which -q says how many.
-const WITH_COMPONENTS: &[&str] = &["ppca", "pca", "fa", "bpca", "robust", "mixture", "ica", "kpca", "autoencoder"];
+const WITH_COMPONENTS: &[&str] =
+    &["ppca", "pca", "fa", "bpca", "robust", "mixture", "ica", "kpca", "autoencoder"];
 
 /// What flags say about a family.
 pub(crate) struct Wanted<'a> {

@@ -17,7 +17,8 @@ fn a_curve_is_found_told_and_asked() {
     let place = Place::new();
     let x = curve(300);
     table_of(&place, "x.csv", &x);
-    let fit = ["fit", "x.csv", "--model", "autoencoder", "-q", "1", "--hidden", "12", "-o", "m.covary", "--json"];
+    let fit =
+        ["fit", "x.csv", "--model", "autoencoder", "-q", "1", "--hidden", "12", "-o", "m.covary", "--json"];
     let told = place.json(&fit);
     assert_eq!((told["model"].as_str(), told["solver"].as_str()), (Some("autoencoder"), Some("lbfgs")));
     let about = &told["network"];
@@ -48,7 +49,8 @@ fn missing_values_are_fitted_without_an_encoder() {
     let place = Place::new();
     let x = curve(150);
     table_of(&place, "x.csv", &Mat::from_fn(150, 3, |i, j| if i % 4 == j { f64::NAN } else { x[(i, j)] }));
-    let fit = ["fit", "x.csv", "--model", "autoencoder", "-q", "1", "--hidden", "6", "-o", "m.covary", "--json"];
+    let fit =
+        ["fit", "x.csv", "--model", "autoencoder", "-q", "1", "--hidden", "6", "-o", "m.covary", "--json"];
     let out = place.run(&[&fit[..], &["--max-iter", "40"]].concat());
     assert!(matches!(out.status.code(), Some(0 | 1)));
     let text = place.ok(&["inspect", "m.covary"]);

@@ -237,7 +237,11 @@ impl<'a> Chunk<'a> {
     /// Consecutive rows of this chunk, borrowed.
     pub(crate) fn part(&self, rows: std::ops::Range<usize>) -> Chunk<'_> {
         let weights = self.weights.as_deref().map(|w| Cow::Borrowed(&w[rows.clone()]));
-        Chunk { first_row: self.first_row + rows.start, cells: self.cells.part(rows.start, rows.len()), weights }
+        Chunk {
+            first_row: self.first_row + rows.start,
+            cells: self.cells.part(rows.start, rows.len()),
+            weights,
+        }
     }
 
     /// A copy of some rows, in the given order and precision.

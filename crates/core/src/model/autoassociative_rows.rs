@@ -7,9 +7,7 @@ use super::capability::{Decode, Encode, Fill, LatentPosterior, Novelty, Reconstr
 use super::impute::{check_below, dense, generator, normal};
 use super::posterior::LatentCovariance;
 use super::questions::{room_for, stack};
-use super::{
-    AutoassociativeNetwork, Conditional, Imputed, Model, Posterior, Predicted, Reconstruction,
-};
+use super::{AutoassociativeNetwork, Conditional, Imputed, Model, Posterior, Predicted, Reconstruction};
 use crate::control::Control;
 use crate::data::{Chunk, Observed, RowSource, Rows, map_chunks};
 use crate::error::{Error, Result};
@@ -331,9 +329,7 @@ impl Fill for AutoassociativeNetwork {
                 for &cell in of_row {
                     let j = cells[cell].1;
                     (out.mean[cell], out.std[cell]) = match known[(0, j)] {
-                        x if x.is_nan() => {
-                            (self.outside(j, mode.image[j]), self.deviation(j, &mode, &root))
-                        }
+                        x if x.is_nan() => (self.outside(j, mode.image[j]), self.deviation(j, &mode, &root)),
                         x => (x, 0.0),
                     };
                 }

@@ -33,7 +33,7 @@ pub struct Kind {
 }
 
 /// Every kind, in the order in which they are listed.
-pub static KINDS: &[&Kind] = 
+pub static KINDS: &[&Kind] =
     &[&PPCA, &PCA, &FA, &BPCA, &MIXTURE, &ROBUST, &KMEANS, &ICA, &KPCA, &AUTOENCODER];
 
 impl Kind {

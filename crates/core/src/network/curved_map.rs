@@ -101,9 +101,8 @@ impl CurvedMap {
             rest = others;
             these
         };
-        let matrix = |of: &[f64], rows: usize, columns: usize| {
-            Mat::from_fn(rows, columns, |i, j| of[j * rows + i])
-        };
+        let matrix =
+            |of: &[f64], rows: usize, columns: usize| Mat::from_fn(rows, columns, |i, j| of[j * rows + i]);
         Self {
             offset: take(m).to_vec(),
             linear: matrix(take(m * k), m, k),

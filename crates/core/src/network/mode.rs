@@ -8,8 +8,10 @@ use crate::linalg::{Cholesky, Mat, add_product, dot, set_product, tanh};
 const STEPS: usize = 60;
 /// How often a step is halved before it is given up.
 const HALVINGS: usize = 40;
-/// Anchors from which a search begins, nearest first.
-const STARTS: usize = 2;
+/// A second start lies so far from the first, by deviations of the prior, and its energy is at most so many times as
+/// high: otherwise it would end in the same place, or higher.
+const APART: f64 = 0.5;
+const AS_HIGH: f64 = 4.0;
 /// A step below this share of the coordinates is Newton's to the end, and below that it was the last: its error is the
 /// square of it.
 const NEAR: f64 = 1e-4;
@@ -20,7 +22,8 @@ const LEAST_NOISE: f64 = 1e-10;
 /// Finds modes of rows for one network.
 ///
 /// The mode minimises E(z) = ‖x − x̂(z)‖²/(2σ²) + ‖z‖²/2 over the observed cells. A bent surface may have several
-/// minima: the search begins at the two anchors where E is lowest, and the lower end wins.
+/// minima: the search begins at the anchor where E is lowest and, where another one that lies apart is nearly as low, there
+/// too; the lower end wins.
 pub(crate) struct ModeSearch<'a> {
     decoder: &'a CurvedMap,
     noise: f64,
@@ -93,17 +96,25 @@ impl<'a> ModeSearch<'a> {
         self.at(x, place)
     }
 
-    /// The anchors where E is lowest.
+    /// The anchor where E is lowest, and one that lies apart where it is nearly as low.
     fn starts(&self, x: &[f64]) -> Vec<Vec<f64>> {
+        let anchor = |k: usize| self.anchors.col_as_slice(k);
         let energy = |k: usize| {
             let away = |(x, y): (&f64, &f64)| if x.is_nan() { 0.0 } else { (x - y) * (x - y) };
             let squares: f64 = x.iter().zip(self.images.col_as_slice(k)).map(away).sum();
-            let z = self.anchors.col_as_slice(k);
-            0.5 * squares / self.noise + 0.5 * dot(z, z)
+            0.5 * squares / self.noise + 0.5 * dot(anchor(k), anchor(k))
         };
-        let mut all: Vec<(f64, usize)> = (0..self.anchors.ncols()).map(|k| (energy(k), k)).collect();
-        all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        all.iter().take(STARTS).map(|(_, k)| self.anchors.col_as_slice(*k).to_vec()).collect()
+        let energies: Vec<f64> = (0..self.anchors.ncols()).map(energy).collect();
+        let lowest = |among: &dyn Fn(usize) -> bool| {
+            (0..energies.len()).filter(|k| among(*k)).min_by(|a, b| energies[*a].total_cmp(&energies[*b]))
+        };
+        let Some(first) = lowest(&|_| true) else { return Vec::new() };
+        let apart = |k: usize| {
+            let square = |(a, b): (&f64, &f64)| (a - b) * (a - b);
+            anchor(k).iter().zip(anchor(first)).map(square).sum::<f64>() > APART * APART
+        };
+        let second = lowest(&apart).filter(|k| energies[*k] <= AS_HIGH * (1.0 + energies[first]));
+        [Some(first), second].into_iter().flatten().map(|k| anchor(k).to_vec()).collect()
     }
 
     fn place(&self, x: &[f64], z: Vec<f64>) -> Place {
@@ -124,9 +135,8 @@ impl<'a> ModeSearch<'a> {
     /// J at a place (p × q).
     fn jacobian(&self, hidden: &[f64]) -> Mat<f64> {
         let (d, mut j) = (self.decoder, self.decoder.linear.clone());
-        let bent = Mat::from_fn(d.n_hidden(), d.n_inputs(), |h, k| {
-            (1.0 - hidden[h] * hidden[h]) * d.inner[(h, k)]
-        });
+        let bent =
+            Mat::from_fn(d.n_hidden(), d.n_inputs(), |h, k| (1.0 - hidden[h] * hidden[h]) * d.inner[(h, k)]);
         add_product(j.as_mut(), d.outer.as_ref(), bent.as_ref(), 1.0);
         j
     }

@@ -148,10 +148,7 @@ fn what_a_model_cannot_do_is_one_sentence_that_names_who_can() {
     assert!(loadings.ends_with("; ppca, pca, fa, bpca, robust and ica have"), "{loadings}");
     let imputer = told(model.imputer().map(|_| ()).unwrap_err());
     assert!(imputer.contains("ppca, pca, fa, bpca, mixture, robust, ica and autoencoder have"), "{imputer}");
-    let unable = [
-        model.density().map(|_| ()).unwrap_err(),
-        model.explainer().map(|_| ()).unwrap_err(),
-    ];
+    let unable = [model.density().map(|_| ()).unwrap_err(), model.explainer().map(|_| ()).unwrap_err()];
     for error in unable {
         assert!(told(error).contains("ppca, pca, fa, bpca, mixture, robust and ica have"));
     }

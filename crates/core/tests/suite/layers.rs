@@ -19,7 +19,10 @@ const MODULES: &[(&str, &[&str])] = &[
     ("expectation", &["error", "linalg", "data", "blocks"]),
     ("network", &["error", "linalg"]),
     ("evidence", &["error", "control", "linalg", "data", "blocks", "kernel", "expectation", "network"]),
-    ("model", &["error", "memory", "control", "linalg", "data", "blocks", "kernel", "expectation", "network"]),
+    (
+        "model",
+        &["error", "memory", "control", "linalg", "data", "blocks", "kernel", "expectation", "network"],
+    ),
     ("spectrum", &["error", "linalg", "model"]),
     (
         "algorithm",

@@ -167,7 +167,12 @@ fn a_linear_network_is_pca() {
         let pca = Pca::new(q).fit(&x).unwrap().model;
         let rebuilt = fit.model.reconstruct(&table(&x), Reconstruction::Orthogonal).unwrap();
         let expected = Model::as_reconstruct(&pca).unwrap();
-        close_matrix(&rebuilt, &expected.reconstruct(&table(&x), Reconstruction::Orthogonal).unwrap(), 1e-8, q);
+        close_matrix(
+            &rebuilt,
+            &expected.reconstruct(&table(&x), Reconstruction::Orthogonal).unwrap(),
+            1e-8,
+            q,
+        );
         let spe = fit.model.novelty(&table(&x)).unwrap();
         let discarded: f64 = exact.0[q..].iter().sum();
         relative(spe.iter().sum::<f64>() / 400.0, discarded, 1e-8, "loss");

@@ -7,9 +7,7 @@ use covary::data::Rows;
 use covary::linalg::Mat;
 use covary::model::{AutoassociativeNetwork, Encode, Fill, Novelty, Reconstruct, Reconstruction};
 use covary::persist::SavedModel;
-use covary::{
-    Autoencoder, Components, Control, Error, ErrorClass, Event, Fit, Pca, Request, Scale, Solver,
-};
+use covary::{Autoencoder, Components, Control, Error, ErrorClass, Event, Fit, Pca, Request, Scale, Solver};
 
 use crate::common::*;
 
@@ -55,7 +53,8 @@ fn a_helix_is_one_latent_variable_and_the_objective_only_falls() {
         assert!(after < 0.3 * before, "{before} {after}");
         let z = model.encode(&table(&x)).unwrap();
         // Along the curve: nearly always one way.
-        let steps = (0..580).filter(|i| (z[(i + 20, 0)] - z[(*i, 0)]) * (z[(599, 0)] - z[(0, 0)]) > 0.0).count();
+        let steps =
+            (0..580).filter(|i| (z[(i + 20, 0)] - z[(*i, 0)]) * (z[(599, 0)] - z[(0, 0)]) > 0.0).count();
         assert!(steps > 560, "{steps}");
     }
 }
@@ -215,7 +214,9 @@ fn scaled_features_are_fitted_in_units_of_their_own() {
     let y = Mat::from_fn(300, 3, |i, j| x[(i, j)] * sizes[j]);
     let fit = |x: &Mat<f64>| {
         let family = Autoencoder::new(1).hidden(8).max_iterations(40);
-        Request::new(family).scale(Scale::Unit).fit(&table(x) as &dyn covary::data::RowSource, &Control::new())
+        Request::new(family)
+            .scale(Scale::Unit)
+            .fit(&table(x) as &dyn covary::data::RowSource, &Control::new())
     };
     let (a, b) = (fit(&x).unwrap().model, fit(&y).unwrap().model);
     let rebuilt = |m: &covary::model::AnyModel, x: &Mat<f64>| {
@@ -239,7 +240,8 @@ fn an_iteration_limit_is_a_value_and_an_interrupted_fit_is_usable() {
     ] {
         let flag = AtomicBool::new(false);
         let observer = |event: Event| {
-            if matches!(event, Event::Iteration { number, measure, .. } if number == after && measure != "captured variance") {
+            if matches!(event, Event::Iteration { number, measure, .. } if number == after && measure != "captured variance")
+            {
                 flag.store(true, Ordering::Relaxed);
             }
         };
@@ -273,7 +275,8 @@ fn soak_digits_and_faces_are_rebuilt_better_than_by_pca() {
             let family = Autoencoder::new(*q);
             let family = if all { family } else { family.max_iterations(30) };
             let model = family.fit(&seen).unwrap().model;
-            let (ours, pca) = (error_of(&model, &unseen), error_of(&Pca::new(*q).fit(&seen).unwrap().model, &unseen));
+            let (ours, pca) =
+                (error_of(&model, &unseen), error_of(&Pca::new(*q).fit(&seen).unwrap().model, &unseen));
             println!("{name} q {q}: {ours} beside PCA's {pca}");
             assert!(ours < pca, "{name} q {q}: {ours} and {pca}");
         }

@@ -127,7 +127,8 @@ impl Iteration for Adam<'_> {
 
     /// It falls on the whole, not in each epoch.
     fn objective(&self) -> Objective {
-        let name = if self.training.start.encoder.is_some() { "mean loss" } else { "negative log-likelihood" };
+        let name =
+            if self.training.start.encoder.is_some() { "mean loss" } else { "negative log-likelihood" };
         Objective { name, guard: Guard::Free }
     }
 

@@ -79,7 +79,8 @@ impl Iteration for Descent<'_> {
     type Output = Trained;
 
     fn objective(&self) -> Objective {
-        let name = if self.training.start.encoder.is_some() { "mean loss" } else { "negative log-likelihood" };
+        let name =
+            if self.training.start.encoder.is_some() { "mean loss" } else { "negative log-likelihood" };
         Objective { name, guard: Guard::NeverRises }
     }
 

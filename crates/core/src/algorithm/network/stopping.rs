@@ -74,6 +74,10 @@ impl Course {
     /// The best network.
     pub(super) fn finish(self) -> Trained {
         let hidden = self.at_start.1.zip(self.best.hidden);
-        Trained { objective: Some((self.at_start.0, self.best.objective)), hidden, network: self.best.network }
+        Trained {
+            objective: Some((self.at_start.0, self.best.objective)),
+            hidden,
+            network: self.best.network,
+        }
     }
 }

@@ -108,7 +108,9 @@ impl Autoencoder {
         let work = report.rows as f64 * weights as f64;
         let how = match (&start.encoder, incomplete) {
             (Some(_), _) => "an encoder",
-            (None, true) => "no encoder, because cells are missing: latent variables are searched for each row",
+            (None, true) => {
+                "no encoder, because cells are missing: latent variables are searched for each row"
+            }
             (None, false) => "no encoder: latent variables are searched for each row",
         };
         let (solver, why) = match self.solver {
@@ -146,8 +148,9 @@ impl Autoencoder {
             iterations: self.run.max_iterations.unwrap_or(MAX_ITERATIONS),
         };
         let trained = match solver {
-            Solver::Adam => Adam::new(training, self.run.seed, control)
-                .and_then(|search| drive(search, limits, control)),
+            Solver::Adam => {
+                Adam::new(training, self.run.seed, control).and_then(|search| drive(search, limits, control))
+            }
             _ => Descent::new(training, control).and_then(|search| drive(search, limits, control)),
         };
         match trained {
