@@ -39,7 +39,7 @@ fn network(p: usize, q: usize, encoder: bool, rng: &mut Rng) -> Network {
 }
 
 /// A model of hand-made weights, around a mean and in units of its own.
-pub fn hand_made(encoder: bool, rng: &mut Rng) -> AutoassociativeNetwork {
+pub(crate) fn hand_made(encoder: bool, rng: &mut Rng) -> AutoassociativeNetwork {
     AutoassociativeNetwork::new(NetworkParts {
         mean: vec![1.0, -2.0, 0.5],
         scale: vec![1.0, 2.0, 0.5],

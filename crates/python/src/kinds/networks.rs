@@ -47,7 +47,7 @@ pub(super) fn tables<'py>(py: Python<'py>, model: &Model) -> PyResult<Option<Bou
         let divisors: Vec<f64> = parts.scale.iter().map(|d| d * parts.unit).collect();
         dict.set_item("divisors", vector(py, &divisors))?;
         dict.set_item("noise", vector(py, &[model.noise_variance()]))?;
-        let mut put = |name: &str, map: &CurvedMap| {
+        let put = |name: &str, map: &CurvedMap| {
             dict.set_item(format!("{name}_offset"), vector(py, &map.offset))?;
             dict.set_item(format!("{name}_bias"), vector(py, &map.bias))?;
             dict.set_item(format!("{name}_linear"), matrix(py, map.linear.as_ref())?)?;

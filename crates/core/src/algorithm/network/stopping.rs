@@ -4,8 +4,10 @@ use super::{Place, Trained, Training};
 
 /// Steps whose gain together decides about convergence.
 const WINDOW: usize = 10;
-/// Steps that may pass without a better prediction of hidden cells: so many, or half as many as went before.
+/// Steps that may pass without a better prediction of what is hidden: so many, or half as many as went before. Hidden cells
+/// of a network without an encoder need more: while the surface bends, a row whose cells are few may jump to another turn.
 const PATIENCE: usize = 20;
+const PATIENCE_WITHOUT_ENCODER: usize = 100;
 /// Derivatives below this share of the objective, or this share of the variance of a row, are rounding.
 const FLAT: (f64, f64) = (1e-10, 1e-12);
 
@@ -25,10 +27,14 @@ impl Course {
     /// the patience is enough.
     pub(super) fn new(start: &Place, by_epochs: bool) -> Self {
         let share = if by_epochs { 4 } else { 1 };
+        let patience = match start.network.encoder {
+            Some(_) => PATIENCE,
+            None => PATIENCE_WITHOUT_ENCODER,
+        };
         Self {
             objectives: vec![start.objective],
             steps: 0,
-            patience: PATIENCE / share,
+            patience: patience / share,
             window: WINDOW / share,
             best: start.clone(),
             best_step: 0,

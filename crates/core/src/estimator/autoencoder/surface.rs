@@ -92,8 +92,8 @@ impl RowSource for SurfaceRows<'_> {
 /// Puts the latent variables of a network in order, in one pass over the rows.
 ///
 /// Over the rows, D = E JᵀJ (q × q) is what a step along each latent direction changes in the features; its
-/// eigenvectors are the new latent variables, largest first. Of a plane with z of covariance I they are the principal
-/// components, and their variances the eigenvalues. An encoder's latent variables are first brought to mean 0 and
+/// eigenvectors are the new latent variables, largest first, and what the network explains is shared out by its
+/// eigenvalues. Of a plane with z of covariance I they are the principal components, and the eigenvalues their variances. An encoder's latent variables are first brought to mean 0 and
 /// covariance I; without one they have the prior's. The largest entry of each column of E J is positive.
 pub(super) fn ordered(
     source: &dyn RowSource,
@@ -130,11 +130,16 @@ pub(super) fn ordered(
     let (squares, total, cells) = (mean[q + h], mean[q + h + 1], mean[q + h + 2]);
     let free = (cells * (1.0 - q as f64 / network.n_features() as f64)).max(f64::MIN_POSITIVE);
     let noise = if network.encoder.is_some() { squares / free } else { network.noise };
-    Ok(Ordered {
-        network: Network { noise, ..turned },
-        variances: eigen.values.iter().map(|v| v.max(0.0)).collect(),
-        explained: if total > 0.0 { 1.0 - squares / total } else { 0.0 },
-    })
+    let explained = if total > 0.0 { 1.0 - squares / total } else { 0.0 };
+    let variances = shared_out(explained.max(0.0) * network.n_features() as f64, &eigen.values);
+    Ok(Ordered { network: Network { noise, ..turned }, variances, explained })
+}
+
+/// A variance shared out in proportion to what a step along each latent direction changes. Of a plane that is what each
+/// explains.
+fn shared_out(variance: f64, changes: &[f64]) -> Vec<f64> {
+    let all: f64 = changes.iter().map(|v| v.max(0.0)).sum();
+    changes.iter().map(|v| if all > 0.0 { variance * v.max(0.0) / all } else { 0.0 }).collect()
 }
 
 /// The network of latent variables s, z = R s + m.
