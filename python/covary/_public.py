@@ -1,6 +1,7 @@
 """What ``import covary`` offers."""
 
 from covary._adequacy import bartlett, kmo, smc
+from covary._autoencoder import Autoencoder
 from covary._bayes import BayesianPCA
 from covary._covary import __version__
 from covary._factor import FactorAnalysis
@@ -20,6 +21,7 @@ from covary._select_groups import ClusterSelection, GroupSelection
 from covary._select_kernel import KernelSelection
 
 __all__ = [
+    "Autoencoder",
     "BayesianPCA",
     "ClusterSelection",
     "FactorAnalysis",

@@ -41,6 +41,11 @@ def test_the_examples_of_groups():
         exec(block, given)
 
 
+def test_the_example_of_networks():
+    (block,) = blocks_of("docs/networks.md")
+    exec(block, {})
+
+
 def test_the_examples_of_plots(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (block,) = blocks_of("docs/plots.md")

@@ -118,6 +118,7 @@ impl Fit {
             deflation: flags.bayes.deflation,
             factor: Some(&flags.factor),
             kernel: Some(&flags.kernel),
+            network: Some(&flags.network),
             seed: flags.seed,
         })?;
         let run =

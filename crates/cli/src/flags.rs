@@ -10,6 +10,7 @@ mod fit;
 mod groups;
 mod impute;
 mod kernel;
+mod network;
 mod report;
 mod robust;
 mod score;
@@ -31,6 +32,7 @@ pub(crate) use fit::Fit;
 pub(crate) use groups::{Assign, Groups, Noise, PriorRows};
 pub(crate) use impute::Impute;
 pub(crate) use kernel::{KernelFlags, KernelName};
+pub(crate) use network::{ActivationName, NetworkFlags};
 pub(crate) use report::Report;
 pub(crate) use robust::Robust;
 pub(crate) use score::Score;
@@ -102,6 +104,10 @@ pub(crate) enum Solver {
     Em,
     /// Newton's method on the noise variances of factor analysis: a few hundred features
     Newton,
+    /// Limited-memory BFGS on all rows at once: networks
+    Lbfgs,
+    /// Adam on batches of rows: networks of many rows
+    Adam,
 }
 
 /// The kinds of models, with what they are.

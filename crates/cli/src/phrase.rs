@@ -48,6 +48,10 @@ fn in_words(error: &Error, file: &str, names: &[String]) -> Failure {
              covary impute and a model of kind ppca, or remove the row",
             place(cell)
         ),
+        Error::Missing { cell, operation: "an encoder" } => format!(
+            "{}: the cell is empty, and an encoder needs complete rows; fit with --no-encoder, or remove the row",
+            place(cell)
+        ),
         Error::Missing { cell, operation } => format!(
             "{}: the cell is empty, and {operation} needs complete rows; fill the cell, remove the row, or \
              fit the rows with --solver auto or em",

@@ -322,6 +322,14 @@ pub enum Error {
         /// Features.
         features: usize,
     },
+    /// A number that must be finite is not.
+    #[error(
+        "{what} is not finite: arithmetic broke down; scale the features, or look for cells of an extreme size"
+    )]
+    NotFinite {
+        /// Which.
+        what: &'static str,
+    },
     /// The objective of an iteration moved the wrong way by more than rounding: a bug or broken arithmetic.
     #[error("iteration {iteration}: the objective went the wrong way, from {before} to {after}")]
     ObjectiveWorsened {
@@ -474,6 +482,7 @@ impl Error {
             | Self::Collapsed { .. }
             | Self::ShrunkComponent { .. }
             | Self::NoDensity { .. }
+            | Self::NotFinite { .. }
             | Self::ObjectiveWorsened { .. } => ErrorClass::Numerical,
             Self::Format(_) | Self::Version { .. } => ErrorClass::File,
             Self::Source { class, .. } => *class,

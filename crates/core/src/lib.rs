@@ -18,6 +18,7 @@
 //! |---|---|
 //! | [`data`] | rows from anywhere, as chunks: single or double precision, missing values, weights |
 //! | [`blocks`] | what works on a block of rows |
+//! | [`network`] | autoassociative networks: maps with hidden units and their derivatives |
 //! | [`kernel`] | kernel functions k(x, x′), and their values by blocks |
 //! | [`expectation`] | the expectation step: the posterior of latent variables for given parameters |
 //! | [`evidence`] | statistics of rows that can be merged |
@@ -51,6 +52,7 @@ pub mod kernel;
 pub mod linalg;
 pub mod memory;
 pub mod model;
+pub mod network;
 pub mod persist;
 mod request;
 pub mod rotate;
@@ -61,8 +63,9 @@ pub use algorithm::{Components, Seeding};
 pub use control::{Control, Event};
 pub use error::{Error, ErrorClass, Result};
 pub use estimator::{
-    BayesMethod, BayesianPca, DegreesOfFreedom, FactorAnalysis, FactorSolver, Fit, Groups, Ica, IcaMethod,
-    KMeans, KernelPca, Landmarks, MixturePpca, Pca, Ppca, RobustPpca, Run, Scale, Solver,
+    Activation, Autoencoder, BayesMethod, BayesianPca, DegreesOfFreedom, FactorAnalysis, FactorSolver, Fit,
+    Groups, Ica, IcaMethod, KMeans, KernelPca, Landmarks, MixturePpca, Pca, Ppca, RobustPpca, Run, Scale,
+    Solver,
 };
 
 pub use kernel::Gamma;

@@ -8,8 +8,8 @@ use covary::model::Kind;
 use covary_io::TripleColumns;
 
 use super::{
-    Bayes, Columns, DATA_HELP, Factor, Groups, KernelFlags, Robust, Running, Scaling, Solver, TRIPLES_HELP,
-    kinds,
+    Bayes, Columns, DATA_HELP, Factor, Groups, KernelFlags, NetworkFlags, Robust, Running, Scaling, Solver,
+    TRIPLES_HELP, kinds,
 };
 use crate::args;
 
@@ -45,6 +45,10 @@ use crate::args;
 /// how alike two rows are, --gamma over which distance. It is exact while the kernel matrix of all rows fits in
 /// memory; beyond that, or with --landmarks, some rows stand for all, and the summary says what share of the trace
 /// they leave out. covary score then tells how far each row lies from the components.
+///
+/// An autoassociative network (--model autoencoder) bends the plane of PCA by --hidden units: it starts as PCA and only
+/// gets better. Rows with missing values are fitted without an encoder, and covary impute fills their cells along the
+/// surface. covary score tells the squared error of each row.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -64,6 +68,7 @@ Examples:
   covary fit iris.csv --model mixture -k auto --method vb -o iris.covary
   covary fit digits.csv --model kpca -q 40 -o digits.covary
   covary fit huge.parquet --model kpca -q 10 --kernel laplacian --landmarks 300 -o huge.covary
+  covary fit curve.csv --model autoencoder -q 1 --hidden 20 -o curve.covary
 
 With missing values, --json says under holes how many cells are observed and missing, their share,
 how many patterns (null: more than a million) and empty_rows there are, and how many
@@ -103,6 +108,12 @@ trace), rank (components of positive variance), noise_variance (mean of the eige
 out), negative (the most negative eigenvalue; left out: none) and bytes (of points and coefficients);
 otherwise it is null.
 
+An autoassociative network has under network its activation, hidden units, encoder (whether it has one),
+weights (how many), alpha, iterations, explained and explained_by_pca (shares of the variance),
+noise_variance, objective (at the start and at the end; left out: no step was made) and hidden_error (of
+the part that was hidden from the fit, of PCA and of the network; left out: nothing was); otherwise it is
+null.
+
 Keys of --json: data, model_file, model, rows, weight, features, components,
 components_because, solver, solver_reason, noise_variance, noise_variance_unbiased (null
 unless ppca of complete rows), noise_interval (of 95 % around the unbiased one; null unless
@@ -110,7 +121,7 @@ ppca of complete rows), log_likelihood (null when infinite or a fit was interrup
 it was known), scaled (unit or pareto or range; null: features were not scaled), total_variance,
 eigenvalues, explained_variance_ratio (both of the scaled features if they were), holes,
 redundant (features left out when q was chosen; null: none), factors,
-bayes, mixture, robust, clusters, sources, kernel, converged, stop, iterations, passes, carried, left_out, seconds.")]
+bayes, mixture, robust, clusters, sources, kernel, network, converged, stop, iterations, passes, carried, left_out, seconds.")]
 pub(crate) struct Fit {
     #[arg(value_name = "DATA", help = DATA_HELP, long_help = concat!(
         "Table of numbers, format by ending: .csv .tsv (also .gz, .zst), .parquet, .arrow, .feather, .npy, \
@@ -152,6 +163,8 @@ pub(crate) struct Fit {
     pub(crate) robust: Robust,
     #[command(flatten)]
     pub(crate) kernel: KernelFlags,
+    #[command(flatten)]
+    pub(crate) network: NetworkFlags,
     #[command(flatten)]
     pub(crate) factor: Factor,
     /// Go on without the features that have no value in any row, instead of giving up

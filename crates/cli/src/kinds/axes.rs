@@ -65,6 +65,11 @@ pub(super) fn solver(wanted: &Wanted<'_>) -> Result<Solver> {
         flags::Solver::Dual => Solver::Dual,
         flags::Solver::Krylov => Solver::Krylov,
         flags::Solver::Em => Solver::Em,
+        flags::Solver::Lbfgs | flags::Solver::Adam => {
+            return Err(Failure::usage(
+                "the solvers lbfgs and adam are for --model autoencoder; leave --solver out",
+            ));
+        }
         flags::Solver::Newton => {
             return Err(Failure::usage(format!(
                 "the newton solver is for factor analysis; {} has auto, eigen, svd, dual, krylov and em",

@@ -7,6 +7,7 @@ mod factors;
 mod independent;
 mod kernels;
 mod mixtures;
+mod networks;
 mod robust;
 
 use std::sync::Arc;
@@ -25,7 +26,8 @@ pub(crate) use kernels::with_kernel;
 const DEFAULT_SHARE: f64 = 0.9;
 
 /// The kinds that have components or factors, of which -q says how many.
-const WITH_COMPONENTS: &[&str] = &["ppca", "pca", "fa", "bpca", "robust", "mixture", "ica", "kpca"];
+const WITH_COMPONENTS: &[&str] =
+    &["ppca", "pca", "fa", "bpca", "robust", "mixture", "ica", "kpca", "autoencoder"];
 
 /// What flags say about a family.
 pub(crate) struct Wanted<'a> {
@@ -42,6 +44,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) deflation: bool,
     pub(crate) factor: Option<&'a flags::Factor>,
     pub(crate) kernel: Option<&'a flags::KernelFlags>,
+    pub(crate) network: Option<&'a flags::NetworkFlags>,
     pub(crate) seed: u64,
 }
 
@@ -59,6 +62,7 @@ static BUILDERS: &[(&str, Builder)] = &[
     ("kmeans", clusters::kmeans),
     ("ica", independent::ica),
     ("kpca", kernels::kpca),
+    ("autoencoder", networks::autoencoder),
 ];
 
 /// The family that is wanted, and why it has so many components, in words.
@@ -76,6 +80,7 @@ fn only_of_some_kinds(wanted: &Wanted<'_>) -> Result<()> {
     let factor = |used: fn(&flags::Factor) -> bool| wanted.factor.is_some_and(used);
     let groups = |used: fn(&flags::Groups) -> bool| wanted.groups.is_some_and(used);
     let kernel = |used: fn(&flags::KernelFlags) -> bool| wanted.kernel.is_some_and(used);
+    let network = |used: fn(&flags::NetworkFlags) -> bool| wanted.network.is_some_and(used);
     // flag, whether it was given, the kinds that have it, what else to do
     let table = [
         (
@@ -103,11 +108,16 @@ fn only_of_some_kinds(wanted: &Wanted<'_>) -> Result<()> {
         ("--degree", kernel(|k| k.degree.is_some()), &["kpca"], ", or leave it out"),
         ("--coef0", kernel(|k| k.coef0.is_some()), &["kpca"], ", or leave it out"),
         ("--landmarks", kernel(|k| k.landmarks.is_some()), &["kpca"], ", or leave it out"),
+        ("--hidden", network(|n| n.hidden.is_some()), &["autoencoder"], ", or leave it out"),
+        ("--activation", network(|n| n.activation.is_some()), &["autoencoder"], ", or leave it out"),
+        ("--no-encoder", network(|n| n.no_encoder), &["autoencoder"], ", or leave it out"),
+        ("--alpha", network(|n| n.alpha.is_some()), &["autoencoder"], ", or leave it out"),
+        ("--no-early-stopping", network(|n| n.no_early_stopping), &["autoencoder"], ", or leave it out"),
         (
             "--start",
             wanted.start.is_some(),
             &["ppca", "pca", "bpca", "mixture", "robust", "kmeans", "ica"],
-            "; factor analysis starts from the data, with --starts N from N places, and kernel PCA has nothing to start",
+            "; factor analysis starts from the data, with --starts N from N places, kernel PCA has nothing to start, and a network starts at PCA",
         ),
     ];
     let misused = |(_, used, kinds, _): &&(_, bool, &[&str], _)| *used && !kinds.contains(&wanted.kind.name);

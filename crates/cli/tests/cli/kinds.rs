@@ -90,6 +90,9 @@ fn options_of_one_kind_are_refused_with_others_by_name() {
         ("--kernel", "laplacian", "kpca"),
         ("--gamma", "0.5", "kpca"),
         ("--landmarks", "20", "kpca"),
+        ("--hidden", "3", "autoencoder"),
+        ("--no-encoder", "", "autoencoder"),
+        ("--alpha", "0.01", "autoencoder"),
     ] {
         for kind in KINDS {
             // A switch has no value.

@@ -23,6 +23,7 @@ mod kpca;
 mod mixture;
 mod moments;
 mod names;
+mod network;
 mod report;
 mod reproducible;
 mod robust;

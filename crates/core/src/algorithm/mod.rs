@@ -16,6 +16,7 @@ pub(crate) mod lloyd;
 mod maximise;
 mod mean_row;
 pub(crate) mod mixture;
+pub(crate) mod network;
 pub(crate) mod newton_factor;
 pub(crate) mod online;
 pub(crate) mod optimise;

@@ -36,6 +36,12 @@ impl Frame {
         Self { shift, factor, unit }
     }
 
+    /// Around `shift`, with features divided by `scale` and all by one unit.
+    pub(crate) fn in_unit(shift: Vec<f64>, scale: &[f64], unit: f64) -> Self {
+        let factor = scale.iter().map(|d| 1.0 / unit / d).collect();
+        Self { shift, factor, unit }
+    }
+
     /// For centres given as rows (K × p): around `mean`, in units of how far they lie from it.
     pub(crate) fn around(centres: MatRef<'_, f64>, mean: &[f64], scale: &[f64]) -> Self {
         let cells = (0..centres.nrows()).flat_map(|k| (0..centres.ncols()).map(move |j| (k, j)));

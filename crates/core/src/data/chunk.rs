@@ -234,6 +234,16 @@ impl<'a> Chunk<'a> {
         Chunk { first_row: self.first_row, cells: self.cells.part(0, self.nrows()), weights }
     }
 
+    /// Consecutive rows of this chunk, borrowed.
+    pub(crate) fn part(&self, rows: std::ops::Range<usize>) -> Chunk<'_> {
+        let weights = self.weights.as_deref().map(|w| Cow::Borrowed(&w[rows.clone()]));
+        Chunk {
+            first_row: self.first_row + rows.start,
+            cells: self.cells.part(rows.start, rows.len()),
+            weights,
+        }
+    }
+
     /// A copy of some rows, in the given order and precision.
     pub(crate) fn select(&self, rows: &[usize]) -> Result<Chunk<'static>> {
         let cells = match &self.cells {

@@ -2,6 +2,7 @@
 
 mod chunk;
 mod features;
+mod mixed;
 mod observed;
 mod reweighted;
 mod rows;
@@ -14,6 +15,7 @@ mod watched;
 pub(crate) use chunk::with_view;
 pub use chunk::{Block, Cells, Chunk, Order, Real};
 pub(crate) use features::FeatureSubset;
+pub(crate) use mixed::mixed;
 pub use observed::{Observed, ObservedRows};
 pub(crate) use reweighted::{Reweighted, with_weights_times};
 pub use rows::Rows;

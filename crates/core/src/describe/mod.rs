@@ -27,6 +27,7 @@ mod kernel;
 mod loadings;
 mod mixture;
 mod moments;
+mod network;
 mod number;
 mod ppca;
 mod robust;
@@ -42,6 +43,7 @@ use moments::MomentsFacts;
 
 use crate::control::Control;
 use crate::error::{Error, Result};
+use crate::estimator::NetworkReport;
 use crate::linalg::MatRef;
 use crate::model::Kind;
 use crate::persist::SavedModel;
@@ -137,6 +139,7 @@ static FAMILIES: &[Family] = &[
     Family { kind: "kmeans", choices: NO_CHOICES, part: clusters::part },
     Family { kind: "ica", choices: NO_CHOICES, part: sources::part },
     Family { kind: "kpca", choices: NO_CHOICES, part: kernel::part },
+    Family { kind: "autoencoder", choices: NO_CHOICES, part: network::part },
 ];
 
 const NO_CHOICES: Choices = Choices { cut: false, errors: false, level: false };
@@ -175,6 +178,7 @@ struct PartFacts {
     clusters: Option<clusters::ClusterFacts>,
     sources: Option<sources::SourceFacts>,
     kernel: Option<kernel::KernelFacts>,
+    network: Option<NetworkReport>,
     #[serde(flatten)]
     precision: Option<ppca::Precision>,
 }

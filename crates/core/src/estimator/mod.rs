@@ -1,5 +1,6 @@
 //! The front doors: options, checked into a plan, run by an algorithm, giving a model and a report.
 
+mod autoencoder;
 mod bayesian;
 mod factor;
 mod family;
@@ -23,6 +24,7 @@ mod spectral;
 mod standard_errors;
 mod turn;
 
+pub use autoencoder::{Activation, Autoencoder, NetworkReport};
 pub use bayesian::{BayesMethod, BayesReport, BayesianPca};
 pub use factor::{FactorAnalysis, FactorSolver, most_factors, standard_errors, standard_errors_with};
 pub use family::{Chooser, Family};

@@ -29,6 +29,10 @@ pub enum Solver {
     Lloyd,
     /// Landmarks that stand for the rows, in passes over them: kernel PCA only.
     Landmarks,
+    /// Limited-memory BFGS on all rows at once: networks only.
+    Lbfgs,
+    /// Adam on batches of rows: networks only.
+    Adam,
     /// None: the parameters were given.
     Given,
 }
@@ -46,6 +50,8 @@ impl Solver {
             Self::Newton => "newton",
             Self::Lloyd => "lloyd",
             Self::Landmarks => "landmarks",
+            Self::Lbfgs => "lbfgs",
+            Self::Adam => "adam",
             Self::Given => "given",
         }
     }
@@ -89,6 +95,7 @@ impl Plan {
             Solver::Em => "the em solver",
             Solver::Lloyd => "the lloyd solver",
             Solver::Landmarks => "the landmarks of the rows",
+            Solver::Lbfgs | Solver::Adam => "the weights of the network",
             Solver::Auto | Solver::Given => return Ok(()),
         };
         memory::check_bytes(what, self.memory)
@@ -170,6 +177,8 @@ impl Costs {
             | Solver::Newton
             | Solver::Lloyd
             | Solver::Landmarks
+            | Solver::Lbfgs
+            | Solver::Adam
             | Solver::Given => 6.0 * n * p * n.min(p),
         }
     }
@@ -186,6 +195,8 @@ impl Costs {
             | Solver::Newton
             | Solver::Lloyd
             | Solver::Landmarks
+            | Solver::Lbfgs
+            | Solver::Adam
             | Solver::Given => 3.0 * self.n * self.p,
         };
         (cells * 8.0) as usize
@@ -202,6 +213,7 @@ impl Costs {
             Solver::Newton => no("it is for factor analysis; use eigen"),
             Solver::Lloyd => no("it is for k-means; use eigen"),
             Solver::Landmarks => no("it is for kernel PCA; use eigen"),
+            Solver::Lbfgs | Solver::Adam => no("it is for networks; use eigen"),
             Solver::Given => no("it says that nothing was solved; use eigen"),
             Solver::Krylov if self.q.is_none() => no(
                 "it finds a given number of components; give a number instead of a fraction, or use eigen, \

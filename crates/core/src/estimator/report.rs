@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BayesReport, ClusterReport, IcaReport, KernelReport, MixtureReport, Plan, RobustReport, Scaled, Solver,
+    BayesReport, ClusterReport, IcaReport, KernelReport, MixtureReport, NetworkReport, Plan, RobustReport,
+    Scaled, Solver,
 };
 use crate::algorithm::{Journey, RedundantFeatures, Stop};
 use crate::assess::Assessment;
@@ -111,6 +112,8 @@ pub enum Details {
     Ica(IcaReport),
     /// Of kernel PCA.
     Kernel(KernelReport),
+    /// Of autoassociative networks.
+    Network(NetworkReport),
 }
 
 /// What a fit of factors adds to a report.
@@ -330,6 +333,14 @@ impl Report {
     pub fn kernel(&self) -> Option<&KernelReport> {
         match &self.details {
             Some(Details::Kernel(report)) => Some(report),
+            _ => None,
+        }
+    }
+
+    /// What an autoassociative network adds; `None` for other models.
+    pub fn network(&self) -> Option<&NetworkReport> {
+        match &self.details {
+            Some(Details::Network(report)) => Some(report),
             _ => None,
         }
     }

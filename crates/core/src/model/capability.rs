@@ -42,6 +42,11 @@ pub trait Model: Any + Debug + Send + Sync {
     /// When a number overflows.
     fn rescaled(&self, scale: &[f64]) -> Result<AnyModel>;
 
+    /// What each latent variable explains (q), of a model without loadings that knows it.
+    fn component_variances(&self) -> Option<&[f64]> {
+        None
+    }
+
     /// Rows → latent coordinates.
     fn as_encode(&self) -> Option<&dyn Encode> {
         None

@@ -392,6 +392,10 @@ impl Model for KernelComponents {
         Ok(Arc::new(Self::new(KernelParts { points, mean, divisors, filling, ..parts })?))
     }
 
+    fn component_variances(&self) -> Option<&[f64]> {
+        Some(self.variances())
+    }
+
     fn as_encode(&self) -> Option<&dyn Encode> {
         Some(self)
     }

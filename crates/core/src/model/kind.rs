@@ -1,5 +1,6 @@
 //! The registry of kinds of models: one line for each.
 
+pub use super::autoassociative::KIND as AUTOENCODER;
 pub use super::clustering::KIND as KMEANS;
 pub use super::factors::KIND as FA;
 pub use super::independent::KIND as ICA;
@@ -32,7 +33,8 @@ pub struct Kind {
 }
 
 /// Every kind, in the order in which they are listed.
-pub static KINDS: &[&Kind] = &[&PPCA, &PCA, &FA, &BPCA, &MIXTURE, &ROBUST, &KMEANS, &ICA, &KPCA];
+pub static KINDS: &[&Kind] =
+    &[&PPCA, &PCA, &FA, &BPCA, &MIXTURE, &ROBUST, &KMEANS, &ICA, &KPCA, &AUTOENCODER];
 
 impl Kind {
     /// The kind of this name.

@@ -1,6 +1,8 @@
 //! What a fitted model is, and what can be asked of it; nothing here knows how a model was found.
 
 mod arrays;
+mod autoassociative;
+mod autoassociative_rows;
 mod capability;
 mod cells;
 mod clustering;
@@ -30,6 +32,7 @@ mod robust;
 mod sample;
 
 pub use arrays::{Array, Arrays, StoredArrays};
+pub use autoassociative::{AutoassociativeNetwork, NetworkParts};
 pub use capability::{
     AnyModel, Assign, Capability, Decode, Density, Encode, Explain, Fill, LatentPosterior, Loadings,
     Memberships, Model, Novelty, Reconstruct,

@@ -10,7 +10,7 @@ use super::container::{Container, Tensor, to_bytes};
 use crate::error::{Error, Result};
 use crate::estimator::{Fit, Report};
 use crate::linalg::Mat;
-use crate::model::{AnyModel, KernelComponents, Kind, Model, PrincipalComponents, StoredArrays};
+use crate::model::{AnyModel, Kind, Model, PrincipalComponents, StoredArrays};
 
 /// Names of features that have none.
 fn default_names(p: usize) -> Vec<String> {
@@ -53,9 +53,7 @@ impl SavedModel {
             None if model.as_loadings().is_some() => {
                 as_it_was_fitted(&model, &report)?.with_loadings()?.variances()?
             }
-            None => {
-                model.downcast_ref::<KernelComponents>().map_or_else(Vec::new, |m| m.variances().to_vec())
-            }
+            None => model.component_variances().unwrap_or_default().to_vec(),
         };
         if model.as_loadings().is_some() {
             // Directions of no variance may have been added.

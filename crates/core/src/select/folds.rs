@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::fold_scores::FoldScores;
 use crate::algorithm::resolution::whole;
 use crate::control::Control;
-use crate::data::Chunk;
+use crate::data::{Chunk, mixed};
 use crate::error::Result;
 use crate::evidence::{Accumulator, Moments};
 use crate::linalg::{Mat, product};
@@ -62,12 +62,8 @@ impl Folds {
 
 /// The fold of a row.
 pub(super) fn fold_of(row: usize, folds: usize, seed: u64) -> usize {
-    // SplitMix64: neighbours end in different folds.
-    let mut x = (row as u64).wrapping_add(seed).wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     #[allow(clippy::cast_possible_truncation, reason = "a remainder")]
-    let fold = ((x ^ (x >> 31)) % folds as u64) as usize;
+    let fold = (mixed(row as u64, seed) % folds as u64) as usize;
     fold
 }
 

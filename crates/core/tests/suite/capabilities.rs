@@ -34,6 +34,7 @@ fn models() -> Vec<AnyModel> {
         Arc::new(Clustering::new(normal_matrix(2, 3, &mut rng), vec![0.75, 0.25], vec![2.0, 1.0]).unwrap()),
         Arc::new(IndependentComponents::new(random_model(3, 2, false, &mut rng), turn).unwrap()),
         Arc::new(kernel_components(&mut rng)),
+        Arc::new(crate::network::hand_made(true, &mut rng)),
     ]
 }
 
@@ -133,22 +134,21 @@ fn what_a_model_cannot_do_is_one_sentence_that_names_who_can() {
     };
     assert_eq!(
         told(model.encoder().map(|_| ()).unwrap_err()),
-        "a mute model does not have latent coordinates; ppca, pca, fa, bpca, mixture, robust, kmeans, ica and kpca have"
+        "a mute model does not have latent coordinates; ppca, pca, fa, bpca, mixture, robust, kmeans, ica, kpca and \
+         autoencoder have"
     );
     assert_eq!(
         told(model.latent_posterior().map(|_| ()).unwrap_err()),
         "a mute model does not have a posterior distribution of its latent coordinates; ppca, fa, bpca, \
-         mixture, robust and ica have"
+         mixture, robust, ica and autoencoder have"
     );
     let decoder = told(model.decoder().map(|_| ()).unwrap_err());
-    assert!(decoder.ends_with("; ppca, pca, fa, bpca, robust, ica and kpca have"), "{decoder}");
+    assert!(decoder.ends_with("; ppca, pca, fa, bpca, robust, ica, kpca and autoencoder have"), "{decoder}");
     let loadings = told(model.with_loadings().map(|_| ()).unwrap_err());
     assert!(loadings.ends_with("; ppca, pca, fa, bpca, robust and ica have"), "{loadings}");
-    let unable = [
-        model.density().map(|_| ()).unwrap_err(),
-        model.imputer().map(|_| ()).unwrap_err(),
-        model.explainer().map(|_| ()).unwrap_err(),
-    ];
+    let imputer = told(model.imputer().map(|_| ()).unwrap_err());
+    assert!(imputer.contains("ppca, pca, fa, bpca, mixture, robust, ica and autoencoder have"), "{imputer}");
+    let unable = [model.density().map(|_| ()).unwrap_err(), model.explainer().map(|_| ()).unwrap_err()];
     for error in unable {
         assert!(told(error).contains("ppca, pca, fa, bpca, mixture, robust and ica have"));
     }

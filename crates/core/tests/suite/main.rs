@@ -37,6 +37,8 @@ mod layers;
 mod memory;
 mod mixture;
 mod mixture_variational;
+mod network;
+mod network_fits;
 mod numerics;
 mod online;
 mod online_models;

@@ -8,6 +8,7 @@ mod factors;
 mod independent;
 pub(crate) mod kernels;
 mod mixtures;
+mod networks;
 mod robust;
 
 use std::sync::Arc;
@@ -34,6 +35,7 @@ static BUILDERS: &[(&str, Builder)] = &[
     ("kmeans", clusters::kmeans),
     ("ica", independent::ica),
     ("kpca", kernels::kpca),
+    ("autoencoder", networks::autoencoder),
 ];
 
 /// Arrays that only one kind has: nothing when the model is of another.
@@ -47,6 +49,7 @@ static TABLES: &[Tables] = &[
     clusters::tables,
     independent::tables,
     kernels::tables,
+    networks::tables,
 ];
 
 /// Standard errors of the parameters.
