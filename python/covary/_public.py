@@ -5,6 +5,7 @@ from covary._bayes import BayesianPCA
 from covary._covary import __version__
 from covary._factor import FactorAnalysis
 from covary._files import load, read
+from covary._gplvm import GPLVM
 from covary._ica import ICA, FastICA
 from covary._input import observed
 from covary._kernel_pca import KernelPCA
@@ -23,6 +24,7 @@ __all__ = [
     "ClusterSelection",
     "FactorAnalysis",
     "FastICA",
+    "GPLVM",
     "GroupSelection",
     "ICA",
     "KMeans",

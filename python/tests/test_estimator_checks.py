@@ -32,6 +32,8 @@ ESTIMATORS = [
     covary.KernelPCA(),
     covary.KernelPCA(2, kernel="rbf", fit_inverse_transform=True),
     covary.KernelPCA(2, kernel="laplacian", n_landmarks=4),
+    covary.GPLVM(1, n_inducing=8, tol=1e-3),
+    covary.GPLVM(2, kernel="linear", tol=1e-3),
 ]
 
 

@@ -118,6 +118,7 @@ impl Fit {
             deflation: flags.bayes.deflation,
             factor: Some(&flags.factor),
             kernel: Some(&flags.kernel),
+            inducing: flags.curved.inducing,
             seed: flags.seed,
         })?;
         let run =

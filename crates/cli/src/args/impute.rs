@@ -101,6 +101,7 @@ fn holdout(flags: flags::Impute, model: Option<PathBuf>, data: PathBuf, share: f
         deflation: false,
         factor: None,
         kernel: None,
+        inducing: None,
         seed: flags.seed,
     })?;
     let run = Run { seed: flags.seed, ..Run::default() };

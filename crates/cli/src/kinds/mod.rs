@@ -3,6 +3,7 @@
 
 mod axes;
 mod clusters;
+mod curved;
 mod factors;
 mod independent;
 mod kernels;
@@ -25,7 +26,7 @@ pub(crate) use kernels::with_kernel;
 const DEFAULT_SHARE: f64 = 0.9;
 
 /// The kinds that have components or factors, of which -q says how many.
-const WITH_COMPONENTS: &[&str] = &["ppca", "pca", "fa", "bpca", "robust", "mixture", "ica", "kpca"];
+const WITH_COMPONENTS: &[&str] = &["ppca", "pca", "fa", "bpca", "robust", "mixture", "ica", "kpca", "gplvm"];
 
 /// What flags say about a family.
 pub(crate) struct Wanted<'a> {
@@ -42,6 +43,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) deflation: bool,
     pub(crate) factor: Option<&'a flags::Factor>,
     pub(crate) kernel: Option<&'a flags::KernelFlags>,
+    /// Inducing points of a GP-LVM.
+    pub(crate) inducing: Option<usize>,
     pub(crate) seed: u64,
 }
 
@@ -59,6 +62,7 @@ static BUILDERS: &[(&str, Builder)] = &[
     ("kmeans", clusters::kmeans),
     ("ica", independent::ica),
     ("kpca", kernels::kpca),
+    ("gplvm", curved::gplvm),
 ];
 
 /// The family that is wanted, and why it has so many components, in words.
@@ -84,7 +88,7 @@ fn only_of_some_kinds(wanted: &Wanted<'_>) -> Result<()> {
             &["fa"][..],
             ", or turn the components afterwards with covary rotate",
         ),
-        ("--starts", factor(|f| f.starts.is_some()), &["fa", "kmeans", "ica"], ", or leave it out"),
+        ("--starts", factor(|f| f.starts.is_some()), &["fa", "kmeans", "ica", "gplvm"], ", or leave it out"),
         ("--lower", factor(|f| f.lower.is_some()), &["fa"], ", or leave it out"),
         ("-k", groups(|g| g.groups.is_some()), &["kmeans", "mixture"], ", or leave it out"),
         ("--noise", groups(|g| g.noise.is_some()), &["mixture"], ", or leave it out"),
@@ -93,21 +97,22 @@ fn only_of_some_kinds(wanted: &Wanted<'_>) -> Result<()> {
         ("--init", groups(|g| g.init.is_some()), &["kmeans"], ", or leave it out"),
         ("--no-polish", groups(|g| g.no_polish), &["kmeans"], ", or leave it out"),
         ("-q", wanted.components.is_some(), WITH_COMPONENTS, ", or give the number of groups with -k"),
-        ("--method", wanted.method.is_some(), &["bpca", "mixture", "ica"], ", or leave it out"),
+        ("--method", wanted.method.is_some(), &["bpca", "mixture", "ica", "gplvm"], ", or leave it out"),
         ("--nu", wanted.nu.is_some(), &["robust"], ", or leave it out"),
         ("--no-noise", wanted.no_noise, &["ica"], ", or leave it out"),
         ("--contrast", wanted.contrast.is_some(), &["ica"], ", or leave it out"),
         ("--deflation", wanted.deflation, &["ica"], ", or leave it out"),
-        ("--kernel", kernel(|k| k.kernel.is_some()), &["kpca"], ", or leave it out"),
+        ("--kernel", kernel(|k| k.kernel.is_some()), &["kpca", "gplvm"], ", or leave it out"),
         ("--gamma", kernel(|k| k.gamma.is_some()), &["kpca"], ", or leave it out"),
         ("--degree", kernel(|k| k.degree.is_some()), &["kpca"], ", or leave it out"),
         ("--coef0", kernel(|k| k.coef0.is_some()), &["kpca"], ", or leave it out"),
+        ("--inducing", wanted.inducing.is_some(), &["gplvm"], ", or leave it out"),
         ("--landmarks", kernel(|k| k.landmarks.is_some()), &["kpca"], ", or leave it out"),
         (
             "--start",
             wanted.start.is_some(),
             &["ppca", "pca", "bpca", "mixture", "robust", "kmeans", "ica"],
-            "; factor analysis starts from the data, with --starts N from N places, and kernel PCA has nothing to start",
+            "; factor analysis starts from the data, with --starts N from N places, kernel PCA has nothing to start, and a GP-LVM starts from PPCA of the rows",
         ),
     ];
     let misused = |(_, used, kinds, _): &&(_, bool, &[&str], _)| *used && !kinds.contains(&wanted.kind.name);

@@ -22,6 +22,7 @@ mod cell;
 mod clusters;
 mod common;
 mod components;
+mod curved;
 mod factors;
 mod kernel;
 mod loadings;
@@ -137,6 +138,7 @@ static FAMILIES: &[Family] = &[
     Family { kind: "kmeans", choices: NO_CHOICES, part: clusters::part },
     Family { kind: "ica", choices: NO_CHOICES, part: sources::part },
     Family { kind: "kpca", choices: NO_CHOICES, part: kernel::part },
+    Family { kind: "gplvm", choices: NO_CHOICES, part: curved::part },
 ];
 
 const NO_CHOICES: Choices = Choices { cut: false, errors: false, level: false };
@@ -175,6 +177,7 @@ struct PartFacts {
     clusters: Option<clusters::ClusterFacts>,
     sources: Option<sources::SourceFacts>,
     kernel: Option<kernel::KernelFacts>,
+    gplvm: Option<curved::GplvmFacts>,
     #[serde(flatten)]
     precision: Option<ppca::Precision>,
 }

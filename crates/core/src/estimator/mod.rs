@@ -3,6 +3,7 @@
 mod bayesian;
 mod factor;
 mod family;
+mod gplvm;
 mod groups;
 mod growth;
 mod ica;
@@ -26,6 +27,7 @@ mod turn;
 pub use bayesian::{BayesMethod, BayesReport, BayesianPca};
 pub use factor::{FactorAnalysis, FactorSolver, most_factors, standard_errors, standard_errors_with};
 pub use family::{Chooser, Family};
+pub use gplvm::{Gplvm, GplvmMethod, GplvmReport};
 pub use groups::Groups;
 pub(crate) use growth::{Grown, Growth, IncompleteSummary};
 pub use ica::{Ica, IcaMethod, IcaReport};

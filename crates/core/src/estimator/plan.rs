@@ -29,6 +29,8 @@ pub enum Solver {
     Lloyd,
     /// Landmarks that stand for the rows, in passes over them: kernel PCA only.
     Landmarks,
+    /// Limited-memory BFGS: models without a closed form, such as GP-LVMs.
+    Lbfgs,
     /// None: the parameters were given.
     Given,
 }
@@ -46,6 +48,7 @@ impl Solver {
             Self::Newton => "newton",
             Self::Lloyd => "lloyd",
             Self::Landmarks => "landmarks",
+            Self::Lbfgs => "lbfgs",
             Self::Given => "given",
         }
     }
@@ -89,6 +92,7 @@ impl Plan {
             Solver::Em => "the em solver",
             Solver::Lloyd => "the lloyd solver",
             Solver::Landmarks => "the landmarks of the rows",
+            Solver::Lbfgs => "the lbfgs solver",
             Solver::Auto | Solver::Given => return Ok(()),
         };
         memory::check_bytes(what, self.memory)
@@ -170,6 +174,7 @@ impl Costs {
             | Solver::Newton
             | Solver::Lloyd
             | Solver::Landmarks
+            | Solver::Lbfgs
             | Solver::Given => 6.0 * n * p * n.min(p),
         }
     }
@@ -186,6 +191,7 @@ impl Costs {
             | Solver::Newton
             | Solver::Lloyd
             | Solver::Landmarks
+            | Solver::Lbfgs
             | Solver::Given => 3.0 * self.n * self.p,
         };
         (cells * 8.0) as usize

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BayesReport, ClusterReport, IcaReport, KernelReport, MixtureReport, Plan, RobustReport, Scaled, Solver,
+    BayesReport, ClusterReport, GplvmReport, IcaReport, KernelReport, MixtureReport, Plan, RobustReport, Scaled, Solver,
 };
 use crate::algorithm::{Journey, RedundantFeatures, Stop};
 use crate::assess::Assessment;
@@ -111,6 +111,8 @@ pub enum Details {
     Ica(IcaReport),
     /// Of kernel PCA.
     Kernel(KernelReport),
+    /// Of GP-LVMs.
+    Gplvm(Box<GplvmReport>),
 }
 
 /// What a fit of factors adds to a report.
@@ -330,6 +332,14 @@ impl Report {
     pub fn kernel(&self) -> Option<&KernelReport> {
         match &self.details {
             Some(Details::Kernel(report)) => Some(report),
+            _ => None,
+        }
+    }
+
+    /// What a GP-LVM adds; `None` for other models.
+    pub fn gplvm(&self) -> Option<&GplvmReport> {
+        match &self.details {
+            Some(Details::Gplvm(report)) => Some(report),
             _ => None,
         }
     }

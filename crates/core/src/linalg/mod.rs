@@ -11,6 +11,8 @@ mod graded;
 mod krylov;
 mod lanes;
 mod latent;
+mod line_search;
+mod quasi_newton;
 mod roots;
 mod square;
 mod stiff;
@@ -38,6 +40,8 @@ pub(crate) use graded::{
 pub(crate) use krylov::{BlockKrylov, leading_eigen, leading_eigen_of};
 pub(crate) use lanes::{Lanes, packed, packed_len, pair_products};
 pub(crate) use latent::{GradedFactor, LatentFactor};
+pub(crate) use line_search::halved;
+pub(crate) use quasi_newton::QuasiNewton;
 pub(crate) use roots::{ObservedCell, RootLanes};
 pub(crate) use square::{inverse, nearest_orthogonal};
 pub(crate) use stiff::StiffLeastSquares;

@@ -368,7 +368,7 @@ fn normal(rng: &mut ChaCha8Rng) -> f64 {
 }
 
 /// The random numbers of one draw of one row: a stream for each row, a stretch of it for each draw.
-fn generator(seed: u64, row: usize, draw: usize) -> ChaCha8Rng {
+pub(super) fn generator(seed: u64, row: usize, draw: usize) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(DRAW_STREAMS | row as u64);
     rng.set_word_pos(draw as u128 * DRAW_WORDS);
@@ -380,7 +380,7 @@ pub(super) fn dense(chunk: &Chunk<'_>) -> Mat<f64> {
     with_view!(chunk.cells(), v => Mat::from_fn(v.nrows(), v.ncols(), |i, j| Real::to_f64(v[(i, j)])))
 }
 
-fn check_below(name: &'static str, mut indices: impl Iterator<Item = usize>, below: usize) -> Result<()> {
+pub(super) fn check_below(name: &'static str, mut indices: impl Iterator<Item = usize>, below: usize) -> Result<()> {
     match indices.find(|i| *i >= below) {
         None => Ok(()),
         Some(i) => {

@@ -4,6 +4,7 @@
 mod axes;
 mod bayes;
 mod clusters;
+mod curved;
 mod factors;
 mod independent;
 pub(crate) mod kernels;
@@ -34,6 +35,7 @@ static BUILDERS: &[(&str, Builder)] = &[
     ("kmeans", clusters::kmeans),
     ("ica", independent::ica),
     ("kpca", kernels::kpca),
+    ("gplvm", curved::gplvm),
 ];
 
 /// Arrays that only one kind has: nothing when the model is of another.
@@ -47,6 +49,7 @@ static TABLES: &[Tables] = &[
     clusters::tables,
     independent::tables,
     kernels::tables,
+    curved::tables,
 ];
 
 /// Standard errors of the parameters.

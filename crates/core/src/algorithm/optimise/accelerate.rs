@@ -4,7 +4,7 @@
 //! fixed point, saddles included, so once it has led astray the quasi-Newton step takes over, which climbs.
 
 use super::anderson::Anderson;
-use super::quasi_newton::QuasiNewton;
+use super::QuasiNewton;
 use crate::error::Result;
 
 /// By how much a step that went too far is shortened.

@@ -6,6 +6,7 @@ mod kernel_features;
 mod latent;
 mod mixture;
 mod moments;
+mod psi;
 mod student;
 
 use std::collections::BTreeMap;
