@@ -41,7 +41,13 @@ fn method(wanted: &Wanted<'_>) -> Result<GplvmMethod> {
     match wanted.method {
         None | Some(Method::Bayes) => Ok(GplvmMethod::Bayes),
         Some(Method::Map) => Ok(GplvmMethod::Map),
-        Some(_) => Err(Failure::usage("gplvm has the methods bayes and map")),
+        Some(Method::Vb | Method::Ard) => Err(Failure::usage(
+            "--method vb and --method ard are for Bayesian PCA; add --model bpca, or take bayes or map",
+        )),
+        Some(Method::Picard | Method::Infomax | Method::Fastica) => Err(Failure::usage(
+            "--method picard, infomax and fastica are for independent component analysis; add --model ica, or take \
+             bayes or map",
+        )),
     }
 }
 
@@ -49,6 +55,8 @@ fn form(wanted: &Wanted<'_>) -> Result<LatentForm> {
     match wanted.kernel.and_then(|flags| flags.kernel) {
         None | Some(KernelName::Rbf) => Ok(LatentForm::Rbf),
         Some(KernelName::Linear) => Ok(LatentForm::Linear),
-        Some(_) => Err(Failure::usage("gplvm has the kernels rbf and linear")),
+        Some(_) => Err(Failure::usage(
+            "a --kernel other than rbf and linear is for kernel PCA; add --model kpca, or take one of the two",
+        )),
     }
 }

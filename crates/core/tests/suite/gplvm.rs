@@ -8,7 +8,7 @@ use covary::data::{Rows, Table};
 use covary::evidence::{Accumulator, LatentPositions, PsiSums};
 use covary::kernel::{LatentForm, LatentKernel};
 use covary::linalg::Mat;
-use covary::model::{Encode, Fill, Generate, LatentProcess, Model, Reconstruct, Reconstruction};
+use covary::model::{Encode, Fill, Generate, LatentProcess, Reconstruct, Reconstruction};
 use covary::persist::{Portable, SavedModel};
 use covary::{Control, Error, Event, Gplvm, GplvmMethod, Ppca, Request, Scale};
 

@@ -25,8 +25,10 @@ const LEAST_SHARE: f64 = 1e-4;
 const LARGEST: f64 = 2.0;
 /// A second start lies at least so far from the first, as Σ α (x − x′)²: the surface is another one there.
 const APART: f64 = 1.0;
-/// It is tried where its squared distance to the row is below this multiple of the nearest one's.
+/// It is tried where its squared distance to the row is below this multiple of the nearest one's and of the noise, and of a share
+/// of the mean squared distance: rows of the fit are no finer than that.
 const NEAR: f64 = 4.0;
+const COARSE: f64 = 0.01;
 /// Two places explain a row about as well when the bounds differ by less: odds of 20 to 1.
 const ODDS: f64 = 3.0;
 
@@ -206,7 +208,8 @@ impl LatentProcess {
         };
         let Some(first) = nearest(&|_| true) else { return vec![(vec![0.0; q], vec![1.0; q])] };
         let at = of(first);
-        let limit = NEAR * (distances[first] + self.parts.noise * observed.len() as f64);
+        let mean = distances.iter().sum::<f64>() / distances.len() as f64;
+        let limit = NEAR * (distances[first] + self.parts.noise * observed.len() as f64) + COARSE * mean;
         let second =
             nearest(&|c| distances[c] <= limit && self.apart(&of(c).0, &at.0) > APART).filter(|c| *c != first);
         std::iter::once(at.clone()).chain(second.map(of)).collect()
