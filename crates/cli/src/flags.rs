@@ -5,11 +5,11 @@
 )]
 
 mod bayes;
+mod curved;
 mod factor;
 mod fit;
 mod groups;
 mod impute;
-mod curved;
 mod kernel;
 mod report;
 mod robust;
@@ -27,11 +27,11 @@ pub(crate) use bayes::{Bayes, ContrastName, Method};
 use covary::Scale;
 use covary::model::{KINDS, Kind};
 use covary_io::{Selection, TripleColumns};
+pub(crate) use curved::Curved;
 pub(crate) use factor::{Factor, Rotate, Scores};
 pub(crate) use fit::Fit;
 pub(crate) use groups::{Assign, Groups, Noise, PriorRows};
 pub(crate) use impute::Impute;
-pub(crate) use curved::Curved;
 pub(crate) use kernel::{KernelFlags, KernelName};
 pub(crate) use report::Report;
 pub(crate) use robust::Robust;

@@ -55,7 +55,10 @@ fn main() {
     let x = MatRef::from_row_major_slice(&cells, n, p);
     let (time, fit) = seconds(|| Gplvm::new(5).fit(x).unwrap());
     let report = fit.report.gplvm().unwrap();
-    println!("a fit of {n} × {p}, q 5: {time:.2} s, {} steps, bound {:.1}", report.iterations, report.objective);
+    println!(
+        "a fit of {n} × {p}, q 5: {time:.2} s, {} steps, bound {:.1}",
+        report.iterations, report.objective
+    );
     let new = Mat::from_fn(n, p, |i, j| x[(i, j)]);
     let (time, _) = seconds(|| fit.model.encode(Rows::from(&new).source()).unwrap());
     println!("{n} new rows: {time:.2} s");

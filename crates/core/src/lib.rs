@@ -61,8 +61,9 @@ pub use algorithm::{Components, Seeding};
 pub use control::{Control, Event};
 pub use error::{Error, ErrorClass, Result};
 pub use estimator::{
-    BayesMethod, BayesianPca, DegreesOfFreedom, FactorAnalysis, FactorSolver, Fit, Gplvm, GplvmMethod, Groups, Ica, IcaMethod,
-    KMeans, KernelPca, Landmarks, MixturePpca, Pca, Ppca, RobustPpca, Run, Scale, Solver,
+    BayesMethod, BayesianPca, DegreesOfFreedom, FactorAnalysis, FactorSolver, Fit, Gplvm, GplvmMethod,
+    Groups, Ica, IcaMethod, KMeans, KernelPca, Landmarks, MixturePpca, Pca, Ppca, RobustPpca, Run, Scale,
+    Solver,
 };
 
 pub use kernel::{Gamma, LatentForm};

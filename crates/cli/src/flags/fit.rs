@@ -8,8 +8,8 @@ use covary::model::Kind;
 use covary_io::TripleColumns;
 
 use super::{
-    Bayes, Columns, Curved, DATA_HELP, Factor, Groups, KernelFlags, Robust, Running, Scaling, Solver, TRIPLES_HELP,
-    kinds,
+    Bayes, Columns, Curved, DATA_HELP, Factor, Groups, KernelFlags, Robust, Running, Scaling, Solver,
+    TRIPLES_HELP, kinds,
 };
 use crate::args;
 

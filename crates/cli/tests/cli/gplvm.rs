@@ -48,10 +48,15 @@ fn exact_models_and_dual_ppca() {
     let place = Place::new();
     table_of(&place, "x.csv", &curve(40));
     let fit = |more: &[&str]| {
-        place.json(&[&["fit", "x.csv", "--model", "gplvm", "-q", "1", "--method", "map", "--json"], more].concat())
+        place.json(
+            &[&["fit", "x.csv", "--model", "gplvm", "-q", "1", "--method", "map", "--json"], more].concat(),
+        )
     };
     let exact = fit(&[]);
-    assert_eq!((exact["gplvm"]["method"].as_str(), exact["gplvm"]["inducing"].as_u64()), (Some("map"), Some(40)));
+    assert_eq!(
+        (exact["gplvm"]["method"].as_str(), exact["gplvm"]["inducing"].as_u64()),
+        (Some("map"), Some(40))
+    );
     let dual = fit(&["--kernel", "linear"]);
     assert_eq!((dual["solver"].as_str(), dual["iterations"].as_u64()), (Some("eigen"), Some(0)));
     assert!(dual["gplvm"]["noise_variance"].as_f64() > exact["gplvm"]["noise_variance"].as_f64());
@@ -59,7 +64,10 @@ fn exact_models_and_dual_ppca() {
     let refused = |more: &[&str], words: &[&str]| {
         place.fails(&[&["fit", "x.csv"], &model[..], more].concat(), 2, words);
     };
-    refused(&["--method", "map", "--inducing", "9"], &["--inducing is for the rbf kernel with --method bayes"]);
+    refused(
+        &["--method", "map", "--inducing", "9"],
+        &["--inducing is for the rbf kernel with --method bayes"],
+    );
     refused(&["--kernel", "cosine"], &["kernel PCA"]);
     refused(&["--solver", "svd"], &["gplvm has the solver auto only"]);
     table_of(&place, "many.csv", &curve(2001));
@@ -76,7 +84,8 @@ fn exact_models_and_dual_ppca() {
 fn a_fit_that_is_not_finished_is_kept() {
     let place = Place::new();
     table_of(&place, "x.csv", &curve(60));
-    let output = place.run(&["fit", "x.csv", "--model", "gplvm", "-q", "1", "--max-iter", "3", "-o", "m.covary"]);
+    let output =
+        place.run(&["fit", "x.csv", "--model", "gplvm", "-q", "1", "--max-iter", "3", "-o", "m.covary"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(place.ok(&["inspect", "m.covary"]).contains("stopped at the limit after 3 steps"));
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BayesReport, ClusterReport, GplvmReport, IcaReport, KernelReport, MixtureReport, Plan, RobustReport, Scaled, Solver,
+    BayesReport, ClusterReport, GplvmReport, IcaReport, KernelReport, MixtureReport, Plan, RobustReport,
+    Scaled, Solver,
 };
 use crate::algorithm::{Journey, RedundantFeatures, Stop};
 use crate::assess::Assessment;

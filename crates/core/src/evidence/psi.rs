@@ -104,7 +104,11 @@ impl LatentPositions {
         }
         let end = chunk.first_row() + chunk.nrows();
         if end > self.n_rows() {
-            return Err(Error::Length { what: "rows with a latent position", expected: self.n_rows(), found: end });
+            return Err(Error::Length {
+                what: "rows with a latent position",
+                expected: self.n_rows(),
+                found: end,
+            });
         }
         let mut finite = true;
         chunk.with_wide(|view| {

@@ -138,7 +138,8 @@ impl Psi {
             for r in 0..m {
                 one[(r, i)] = (0..q).map(|k| alpha[k] * mu[k] * self.points[(r, k)]).sum();
                 for c in 0..=r {
-                    let spread = |k: usize| alpha[k].powi(2) * s[k] * self.points[(r, k)] * self.points[(c, k)];
+                    let spread =
+                        |k: usize| alpha[k].powi(2) * s[k] * self.points[(r, k)] * self.points[(c, k)];
                     two[(packed(r, c), i)] = one[(r, i)] * one[(c, i)] + (0..q).map(spread).sum::<f64>();
                 }
             }
@@ -238,7 +239,10 @@ impl Psi {
                 half * by.two[(packed(r.max(c), r.min(c)), i)]
             };
             let entry = |k: usize, l: usize| -> f64 {
-                (0..m).flat_map(|r| (0..m).map(move |c| (r, c))).map(|(r, c)| z[(r, k)] * pair(r, c) * z[(c, l)]).sum()
+                (0..m)
+                    .flat_map(|r| (0..m).map(move |c| (r, c)))
+                    .map(|(r, c)| z[(r, k)] * pair(r, c) * z[(c, l)])
+                    .sum()
             };
             for k in 0..q {
                 let first: f64 = (0..m).map(|r| z[(r, k)] * by.one[(r, i)]).sum();
@@ -247,8 +251,10 @@ impl Psi {
                 by.mean[i * q + k] += alpha[k] * (first + 2.0 * across + 2.0 * zero * mu[k]);
                 by.variance[i * q + k] += alpha[k] * (own + zero);
                 if let Some(sums) = sums.as_deref_mut() {
-                    sums.relevance[k] +=
-                        mu[k] * first + 2.0 * mu[k] * across + 2.0 * own * s[k] + zero * (mu[k] * mu[k] + s[k]);
+                    sums.relevance[k] += mu[k] * first
+                        + 2.0 * mu[k] * across
+                        + 2.0 * own * s[k]
+                        + zero * (mu[k] * mu[k] + s[k]);
                 }
             }
         }

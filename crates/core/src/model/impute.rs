@@ -380,7 +380,11 @@ pub(super) fn dense(chunk: &Chunk<'_>) -> Mat<f64> {
     with_view!(chunk.cells(), v => Mat::from_fn(v.nrows(), v.ncols(), |i, j| Real::to_f64(v[(i, j)])))
 }
 
-pub(super) fn check_below(name: &'static str, mut indices: impl Iterator<Item = usize>, below: usize) -> Result<()> {
+pub(super) fn check_below(
+    name: &'static str,
+    mut indices: impl Iterator<Item = usize>,
+    below: usize,
+) -> Result<()> {
     match indices.find(|i| *i >= below) {
         None => Ok(()),
         Some(i) => {

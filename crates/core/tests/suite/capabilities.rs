@@ -172,10 +172,7 @@ fn what_a_model_cannot_do_is_one_sentence_that_names_who_can() {
     assert!(decoder.ends_with("; ppca, pca, fa, bpca, robust, ica, kpca and gplvm have"), "{decoder}");
     let loadings = told(model.with_loadings().map(|_| ()).unwrap_err());
     assert!(loadings.ends_with("; ppca, pca, fa, bpca, robust and ica have"), "{loadings}");
-    let unable = [
-        model.density().map(|_| ()).unwrap_err(),
-        model.explainer().map(|_| ()).unwrap_err(),
-    ];
+    let unable = [model.density().map(|_| ()).unwrap_err(), model.explainer().map(|_| ()).unwrap_err()];
     for error in unable {
         assert!(told(error).contains("ppca, pca, fa, bpca, mixture, robust and ica have"));
     }

@@ -17,7 +17,8 @@ use crate::common::{Dense, Rng, chunk_of, close_all, close_matrix, normal_matrix
 /// A helix of one turn in three dimensions with noise: rows and their places along it.
 fn helix(n: usize, noise: f64, rng: &mut Rng) -> (Mat<f64>, Vec<f64>) {
     let t: Vec<f64> = (0..n).map(|i| 5.0 * i as f64 / n as f64 - 2.5).collect();
-    let x = Mat::from_fn(n, 3, |i, j| [t[i].cos() * 2.0, t[i].sin() * 2.0, 0.5 * t[i]][j] + noise * rng.normal());
+    let x =
+        Mat::from_fn(n, 3, |i, j| [t[i].cos() * 2.0, t[i].sin() * 2.0, 0.5 * t[i]][j] + noise * rng.normal());
     (x, t)
 }
 
@@ -74,7 +75,8 @@ fn dual_ppca_is_ppca_with_rows_and_columns_exchanged() {
             close_all(&a, &whitened, 1e-9, k);
         }
         let other = Ppca::new(2).fit(&x.transpose().to_owned()).unwrap();
-        let (found, expected) = (dual.report.gplvm().unwrap().objective, other.report.log_likelihood.unwrap());
+        let (found, expected) =
+            (dual.report.gplvm().unwrap().objective, other.report.log_likelihood.unwrap());
         assert!((found - expected).abs() < 1e-9 * expected.abs(), "{found} {expected}");
         // σ² of the columns, by the same exchange.
         let (found, expected) = (dual.model.parts().noise, other.report.spectrum.unwrap().noise_variance());
@@ -104,7 +106,8 @@ fn a_curve_is_found_and_the_bound_never_falls() {
     // PPCA's best plane of one dimension leaves most of the helix; the curve leaves the noise.
     let rebuilt = fit.model.reconstruct(&table(&x), Reconstruction::Orthogonal).unwrap();
     let error = |a: &Mat<f64>| -> f64 {
-        ((0..120).map(|i| (0..3).map(|j| (a[(i, j)] - x[(i, j)]).powi(2)).sum::<f64>()).sum::<f64>() / 360.0).sqrt()
+        ((0..120).map(|i| (0..3).map(|j| (a[(i, j)] - x[(i, j)]).powi(2)).sum::<f64>()).sum::<f64>() / 360.0)
+            .sqrt()
     };
     let plane = Ppca::new(1).fit(&x).unwrap().model.reconstruct(&x, Reconstruction::Orthogonal).unwrap();
     assert!(error(&rebuilt) < 0.06 && error(&plane) > 0.5, "{} {}", error(&rebuilt), error(&plane));
@@ -149,7 +152,8 @@ fn missing_cells_are_filled_along_the_curve() {
         if holes[(i, j)].is_nan() {
             curve_error += (filled.cells[(i, j)] - x[(i, j)]).abs();
             plane_error += (plane[(i, j)] - x[(i, j)]).abs();
-            covered += f64::from(u8::from((filled.cells[(i, j)] - x[(i, j)]).abs() < 1.96 * filled.std[(i, j)]));
+            covered +=
+                f64::from(u8::from((filled.cells[(i, j)] - x[(i, j)]).abs() < 1.96 * filled.std[(i, j)]));
             count += 1.0;
         } else {
             assert_eq!((filled.cells[(i, j)], filled.std[(i, j)]), (x[(i, j)], 0.0), "observed cells stay");
@@ -168,7 +172,8 @@ fn intervals_cover_cells_of_rows_from_the_model() {
     let rows = model.sample_rows(0..600, 4);
     let holes = Mat::from_fn(600, 3, |i, j| if i % 3 == j { f64::NAN } else { rows[(i, j)] });
     let filled = model.impute_with_std(&table(&holes)).unwrap();
-    let inside = |i: usize| (filled.cells[(i, i % 3)] - rows[(i, i % 3)]).abs() < 1.96 * filled.std[(i, i % 3)];
+    let inside =
+        |i: usize| (filled.cells[(i, i % 3)] - rows[(i, i % 3)]).abs() < 1.96 * filled.std[(i, i % 3)];
     let share = (0..600).filter(|i| inside(*i)).count() as f64 / 600.0;
     assert!((0.91..0.985).contains(&share), "{share}");
     // The same rows in parts, and draws around the means.
@@ -193,7 +198,8 @@ fn the_exact_model_is_gaussian_process_regression_at_its_positions() {
     assert!(correlation(&column(&parts.latent_mean, 0), &t).abs() > 0.97);
     let places = column(&parts.latent_mean, 0);
     let kernel = |a: f64, b: f64| parts.kernel.variance() * (-0.5 * (a - b).powi(2)).exp() + parts.bias;
-    let c = Mat::from_fn(40, 40, |i, j| kernel(places[i], places[j]) + if i == j { parts.noise } else { 0.0 });
+    let c =
+        Mat::from_fn(40, 40, |i, j| kernel(places[i], places[j]) + if i == j { parts.noise } else { 0.0 });
     let at = 0.37;
     let k: Vec<f64> = places.iter().map(|z| kernel(*z, at)).collect();
     let solved = Dense::new(vec![0.0; 40], c).solve(&k);
@@ -204,7 +210,8 @@ fn the_exact_model_is_gaussian_process_regression_at_its_positions() {
     };
     let variance = kernel(at, at) + parts.noise - (0..40).map(|i| k[i] * solved[i]).sum::<f64>();
     for j in 0..3 {
-        let expected: f64 = parts.mean[j] + (0..40).map(|i| solved[i] * (x[(i, j)] - parts.mean[j])).sum::<f64>();
+        let expected: f64 =
+            parts.mean[j] + (0..40).map(|i| solved[i] * (x[(i, j)] - parts.mean[j])).sum::<f64>();
         assert!((mean[(0, j)] - expected).abs() < 1e-7, "{} {expected}", mean[(0, j)]);
         assert!((std[(0, j)] - variance.sqrt()).abs() < 1e-7, "{} {variance}", std[(0, j)]);
     }
@@ -239,11 +246,16 @@ fn features_of_other_units_are_divided_for_the_fit_only() {
     let scaled = Mat::from_fn(80, 3, |i, j| x[(i, j)] * units[j]);
     let fit = |x: &Mat<f64>| {
         let family = Gplvm::new(1).inducing(10);
-        Request::of(Arc::new(family)).scale(Scale::Unit).fit(&table(x) as &dyn covary::data::RowSource, &Control::new()).unwrap()
+        Request::of(Arc::new(family))
+            .scale(Scale::Unit)
+            .fit(&table(x) as &dyn covary::data::RowSource, &Control::new())
+            .unwrap()
     };
     let (a, b) = (fit(&x), fit(&scaled));
-    let of = |f: &covary::Fit<covary::model::AnyModel>| f.model.downcast_ref::<LatentProcess>().unwrap().clone();
-    let (a, b, bound) = (of(&a), of(&b), (a.report.gplvm().unwrap().objective, b.report.gplvm().unwrap().objective));
+    let of =
+        |f: &covary::Fit<covary::model::AnyModel>| f.model.downcast_ref::<LatentProcess>().unwrap().clone();
+    let (a, b, bound) =
+        (of(&a), of(&b), (a.report.gplvm().unwrap().objective, b.report.gplvm().unwrap().objective));
     let shift: f64 = 80.0 * units.iter().map(|u: &f64| u.ln()).sum::<f64>();
     assert!((bound.0 - bound.1 - shift).abs() < 1e-2 * bound.0.abs(), "{bound:?} {shift}");
     for j in 0..3 {
@@ -279,7 +291,8 @@ fn an_interrupted_fit_gives_a_usable_model() {
 #[test]
 fn requests_that_make_no_sense_are_refused() {
     let (x, _) = helix(30, 0.1, &mut Rng(23));
-    let refused = |family: Gplvm, x: &Mat<f64>| family.fit(x).err().map(|e| e.to_string()).unwrap_or_default();
+    let refused =
+        |family: Gplvm, x: &Mat<f64>| family.fit(x).err().map(|e| e.to_string()).unwrap_or_default();
     assert!(refused(Gplvm::new(0), &x).contains("the number of latent dimensions is 0"));
     assert!(refused(Gplvm::new(1).inducing(0), &x).contains("inducing points is 0"));
     assert!(refused(Gplvm::new(4), &x).contains("allow 1 to 3"));
@@ -296,7 +309,10 @@ fn requests_that_make_no_sense_are_refused() {
     let told = refused(Gplvm::new(1).method(GplvmMethod::Map), &many);
     assert!(told.contains("at most 2000") && told.contains("the method bayes takes any number"), "{told}");
     let holes = with_holes(&x, 0.1, &mut Rng(1));
-    assert!(refused(Gplvm::new(1).method(GplvmMethod::Map), &holes).contains("the method bayes takes missing values"));
+    assert!(
+        refused(Gplvm::new(1).method(GplvmMethod::Map), &holes)
+            .contains("the method bayes takes missing values")
+    );
     let weights: Vec<f64> = (0..30).map(|i| 1.0 + i as f64).collect();
     let Rows::Table(weighted) = Rows::from(&x) else { unreachable!() };
     let weighted: Table<'_> = weighted.with_weights(weights).unwrap();
@@ -362,7 +378,9 @@ fn positions(n: usize, p: usize, masked: bool, rng: &mut Rng) -> Arc<LatentPosit
     let mean = (0..2 * n).map(|_| rng.normal()).collect();
     let variance = (0..2 * n).map(|_| 0.1 + rng.uniform()).collect();
     let centre = vec![0.2; p];
-    Arc::new(LatentPositions::new(kernel, normal_matrix(4, 2, rng), (mean, variance), centre, masked).unwrap())
+    Arc::new(
+        LatentPositions::new(kernel, normal_matrix(4, 2, rng), (mean, variance), centre, masked).unwrap(),
+    )
 }
 
 #[test]
@@ -393,13 +411,19 @@ fn psi_statistics_obey_the_laws_of_evidence() {
             close_all(&a.0, &b.0, 1e-11, what);
         };
         let whole = of(0..n);
-        assert!(bytes(&merged(&whole, &none)) == bytes(&whole) && bytes(&merged(&none, &whole)) == bytes(&whole));
+        assert!(
+            bytes(&merged(&whole, &none)) == bytes(&whole) && bytes(&merged(&none, &whole)) == bytes(&whole)
+        );
         let (a, b, c) = (of(0..30), of(30..45), of(45..n));
         same(&merged(&a, &merged(&b, &c)), &whole, "merged");
         same(&merged(&merged(&c, &a), &b), &whole, "in any order");
         let read = PsiSums::from_bytes(&bytes(&whole)).unwrap();
         assert_eq!((read.features, bytes(&read.evidence)), (names.clone(), bytes(&whole)));
-        same(&merged(&PsiSums::from_bytes(&bytes(&a)).unwrap().evidence, &merged(&b, &c)), &whole, "read and merged");
+        same(
+            &merged(&PsiSums::from_bytes(&bytes(&a)).unwrap().evidence, &merged(&b, &c)),
+            &whole,
+            "read and merged",
+        );
         assert!(PsiSums::from_bytes(&bytes(&whole)[..200]).is_err());
         assert!(none.clone().merge(&PsiSums::empty(positions(n, p, masked, &mut rng))).is_err());
         // Rows without a position are refused.

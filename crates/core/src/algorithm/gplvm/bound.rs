@@ -30,7 +30,7 @@ pub(crate) struct Collapsed {
 /// The function at the inducing points, given the rows: what predictions need.
 #[derive(Debug, Clone)]
 pub(crate) struct FunctionPosterior {
-    pub(crate) weights: Mat<f64>,   // βVΨ₁ᵀY, V = (K + βΨ₂)⁻¹ (M × p): the mean at x is k(x, Z) times it
+    pub(crate) weights: Mat<f64>, // βVΨ₁ᵀY, V = (K + βΨ₂)⁻¹ (M × p): the mean at x is k(x, Z) times it
     pub(crate) reduction: Mat<f64>, // K⁻¹ − V, pairs (P × g): the variance at x is k(x, x) less k(x, Z) (…) k(Z, x)
 }
 
@@ -62,7 +62,8 @@ impl Group {
 
 /// Σ a ∘ b.
 fn inner(a: &Mat<f64>, b: &Mat<f64>) -> f64 {
-    let column = |j: usize| -> f64 { a.col_as_slice(j).iter().zip(b.col_as_slice(j)).map(|(a, b)| a * b).sum() };
+    let column =
+        |j: usize| -> f64 { a.col_as_slice(j).iter().zip(b.col_as_slice(j)).map(|(a, b)| a * b).sum() };
     (0..a.ncols()).map(column).sum()
 }
 
@@ -149,9 +150,7 @@ fn part(lower: &Mat<f64>, sums: &PsiSums, g: usize, beta: f64) -> Result<Part> {
         - 0.5 * p * unexplained;
     // β p/2 (I − B⁻¹) − β³/2 DDᵀ, and the same without β p/2 A for K
     let explained = |i: usize, j: usize| f64::from(u8::from(i == j)) - inverse[(i, j)];
-    let two = Mat::from_fn(m, m, |i, j| {
-        0.5 * beta * (p * explained(i, j) - beta * beta * outer[(i, j)])
-    });
+    let two = Mat::from_fn(m, m, |i, j| 0.5 * beta * (p * explained(i, j) - beta * beta * outer[(i, j)]));
     let by_kernel = Mat::from_fn(m, m, |i, j| {
         0.5 * p * (explained(i, j) - beta * a[(i, j)]) - 0.5 * beta * beta * outer[(i, j)]
     });
@@ -179,8 +178,7 @@ impl FunctionPosterior {
                 let into = weights.col_as_slice_mut(j);
                 into.iter_mut().zip(found.col_as_slice(c)).for_each(|(w, x)| *w = beta * x);
             }
-            let explained =
-                Mat::from_fn(m, m, |i, j| f64::from(u8::from(i == j)) - group.inverse[(i, j)]);
+            let explained = Mat::from_fn(m, m, |i, j| f64::from(u8::from(i == j)) - group.inverse[(i, j)]);
             let reduced = sandwich(&lower, &explained);
             for (i, j) in (0..m).flat_map(|i| (0..=i).map(move |j| (i, j))) {
                 reduction[(packed(i, j), g)] = 0.5 * (reduced[(i, j)] + reduced[(j, i)]);

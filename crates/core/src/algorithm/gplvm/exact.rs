@@ -20,8 +20,8 @@ pub(crate) struct ExactPosterior {
 /// What belongs to a value.
 pub(crate) struct Found {
     kernel: LatentKernel,
-    places: Mat<f64>, // X (n × q)
-    values: Mat<f64>, // K without bias and noise (n × n)
+    places: Mat<f64>,             // X (n × q)
+    values: Mat<f64>,             // K without bias and noise (n × n)
     pub(crate) inverse: Mat<f64>, // C⁻¹ (n × n)
     pub(crate) weights: Mat<f64>, // C⁻¹Y (n × p)
 }
@@ -58,8 +58,7 @@ impl Smooth for ExactPosterior {
         }
         let kernel = LatentKernel::new(LatentForm::Rbf, self.variance, vec![1.0; q])?;
         let values = kernel.matrix(places.as_ref(), places.as_ref());
-        let covariance =
-            Mat::from_fn(n, n, |i, j| values[(i, j)] + bias + if i == j { noise } else { 0.0 });
+        let covariance = Mat::from_fn(n, n, |i, j| values[(i, j)] + bias + if i == j { noise } else { 0.0 });
         let factor = Cholesky::new(covariance, "the covariance of the rows")?;
         control.check()?;
         let mut root = Mat::identity(n, n);

@@ -36,7 +36,8 @@ impl Slopes {
         let n = self.at.mean.len();
         let (mut mean, mut variance) = (vec![0.0; n], vec![0.0; n]);
         for part in &self.parts {
-            let (from, to) = (part.first * self.at.n_latent(), part.first * self.at.n_latent() + part.mean.len());
+            let (from, to) =
+                (part.first * self.at.n_latent(), part.first * self.at.n_latent() + part.mean.len());
             mean[from..to].copy_from_slice(&part.mean);
             variance[from..to].copy_from_slice(&part.variance);
         }

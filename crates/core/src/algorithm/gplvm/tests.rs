@@ -22,12 +22,19 @@ fn rows(n: usize, p: usize, holes: bool) -> Mat<f64> {
 fn table(y: &Mat<f64>, weights: bool) -> Table<'_> {
     let Rows::Table(table) = Rows::from(y) else { unreachable!() };
     match weights {
-        true => table.with_weights((0..y.nrows()).map(|i| [1.0, 2.5, 0.0][i % 3]).collect::<Vec<_>>()).unwrap(),
+        true => {
+            table.with_weights((0..y.nrows()).map(|i| [1.0, 2.5, 0.0][i % 3]).collect::<Vec<_>>()).unwrap()
+        }
         false => table,
     }
 }
 
-fn bound<'a>(rows: &'a dyn RowSource, layout: Layout, form: LatentForm, masked: bool) -> VariationalBound<'a> {
+fn bound<'a>(
+    rows: &'a dyn RowSource,
+    layout: Layout,
+    form: LatentForm,
+    masked: bool,
+) -> VariationalBound<'a> {
     let centre = vec![0.1; rows.n_features()];
     VariationalBound { rows, layout, form, centre, masked, cells: 30.0, held: false }
 }

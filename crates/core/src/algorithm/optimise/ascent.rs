@@ -200,7 +200,10 @@ mod tests {
         let limits = Limits { tolerance: 1e-15, iterations: 500 };
         let ((x, value), journey) = drive(ascent, limits, &control).unwrap();
         assert!(matches!(journey.stop, Stop::Converged | Stop::Stalled), "{:?}", journey.stop);
-        assert!((x[0] - 1.0).abs() < 1e-5 && (x[1] - 1.0).abs() < 1e-5 && value.abs() < 1e-9, "{x:?} {value}");
+        assert!(
+            (x[0] - 1.0).abs() < 1e-5 && (x[1] - 1.0).abs() < 1e-5 && value.abs() < 1e-9,
+            "{x:?} {value}"
+        );
     }
 
     #[test]

@@ -20,7 +20,11 @@ use crate::linalg::{Cholesky, Mat, packed, packed_len, product};
 use crate::model::{LatentProcess, ProcessParts};
 
 impl Gplvm {
-    pub(super) fn fit_dual(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Fit<LatentProcess>> {
+    pub(super) fn fit_dual(
+        &self,
+        source: &dyn RowSource,
+        control: &Control<'_>,
+    ) -> Result<Fit<LatentProcess>> {
         let started = Instant::now();
         let look = Look::at(self, source, control)?;
         let cells = super::exact::centred(source, &look)?;
@@ -44,7 +48,8 @@ impl Gplvm {
         let logs: f64 = values.iter().map(|v| v.ln()).sum::<f64>() + (n - q) as f64 * noise.ln();
         let objective = -0.5 * p as f64 * (n as f64 * (tau.ln() + 1.0) + logs);
         let axes = Axes::of(&alpha, &places);
-        let (places, alpha) = (axes.turned(&places), axes.order.iter().map(|k| alpha[*k]).collect::<Vec<_>>());
+        let (places, alpha) =
+            (axes.turned(&places), axes.order.iter().map(|k| alpha[*k]).collect::<Vec<_>>());
         let (weights, reduction) = function(&places, &cells, &alpha, noise)?;
         let model = LatentProcess::new(ProcessParts {
             mean: look.mean.clone(),

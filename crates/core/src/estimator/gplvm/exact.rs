@@ -28,7 +28,11 @@ const START_NOISE: f64 = 0.1;
 const START_BIAS: f64 = 0.01;
 
 impl Gplvm {
-    pub(super) fn fit_exact(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Fit<LatentProcess>> {
+    pub(super) fn fit_exact(
+        &self,
+        source: &dyn RowSource,
+        control: &Control<'_>,
+    ) -> Result<Fit<LatentProcess>> {
         let started = Instant::now();
         check_rows(source.n_rows())?;
         let look = Look::at(self, source, control)?;
@@ -113,7 +117,11 @@ pub(super) fn centred(source: &dyn RowSource, look: &Look) -> Result<Mat<f64>> {
         }
         if chunk.has_missing() {
             let (name, value) = ("the data of an exact GP-LVM (method map)", "with missing values".into());
-            return Err(Error::Parameter { name, value, allowed: "complete; the method bayes takes missing values" });
+            return Err(Error::Parameter {
+                name,
+                value,
+                allowed: "complete; the method bayes takes missing values",
+            });
         }
         Ok(chunk.with_wide(|view| Mat::from_fn(view.nrows(), p, |i, j| view[(i, j)] - look.mean[j])))
     })?;

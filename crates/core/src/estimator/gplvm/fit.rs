@@ -44,7 +44,11 @@ struct End {
 }
 
 impl Gplvm {
-    pub(super) fn fit_bound(&self, source: &dyn RowSource, control: &Control<'_>) -> Result<Fit<LatentProcess>> {
+    pub(super) fn fit_bound(
+        &self,
+        source: &dyn RowSource,
+        control: &Control<'_>,
+    ) -> Result<Fit<LatentProcess>> {
         let started = Instant::now();
         let look = Look::at(self, source, control)?;
         let layout = self.layout(&look);
@@ -71,7 +75,8 @@ impl Gplvm {
             }
         }
         let winner = best(&ends, |end| -end.value, |a, b| a == b, |_| true).ok_or(Error::NoRows)?;
-        let (starts, passes) = (ends.len(), ends.iter().map(|end| 2 * end.journey.trace.len()).sum::<usize>());
+        let (starts, passes) =
+            (ends.len(), ends.iter().map(|end| 2 * end.journey.trace.len()).sum::<usize>());
         let interrupted = ends.iter().any(|end| end.journey.stop == Stop::Interrupted);
         let mut end = ends.swap_remove(winner);
         if interrupted {
@@ -201,7 +206,13 @@ impl Gplvm {
     }
 
     /// The model at the end of a search: dimensions in descending relevance, the largest position of each positive.
-    fn finish(&self, bound: &VariationalBound<'_>, end: End, look: &Look, starts: usize) -> Result<Fit<LatentProcess>> {
+    fn finish(
+        &self,
+        bound: &VariationalBound<'_>,
+        end: End,
+        look: &Look,
+        starts: usize,
+    ) -> Result<Fit<LatentProcess>> {
         let (layout, control) = (bound.layout, Control::new());
         let (value, found) = bound.value(&end.x, &control)?;
         let function = bound.function(&end.x, &found)?;

@@ -141,7 +141,9 @@ fn counted(source: &dyn RowSource) -> Result<Vec<bool>> {
     let parts = map_chunks(source, |chunk| {
         let weighted = |i: usize| chunk.weights().is_none_or(|w| w[i] > 0.0);
         Ok(chunk.with_wide(|view| {
-            (0..view.nrows()).map(|i| weighted(i) && view.row(i).iter().any(|x| !x.is_nan())).collect::<Vec<_>>()
+            (0..view.nrows())
+                .map(|i| weighted(i) && view.row(i).iter().any(|x| !x.is_nan()))
+                .collect::<Vec<_>>()
         }))
     })?;
     Ok(parts.concat())

@@ -48,7 +48,8 @@ pub(super) fn read(file: &dyn StoredArrays) -> Result<LatentProcess> {
         noise: scalars[3],
         weights: file.matrix("weights", [Some(m), Some(p)])?,
         reduction: file.matrix("reduction", [Some(packed_len(m)), None])?,
-        latent_variance: file.matrix("latent_variance", [Some(latent_mean.nrows()).filter(|n| *n > 0), Some(q)])?,
+        latent_variance: file
+            .matrix("latent_variance", [Some(latent_mean.nrows()).filter(|n| *n > 0), Some(q)])?,
         inducing,
         latent_mean,
     })

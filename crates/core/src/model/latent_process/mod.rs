@@ -162,7 +162,8 @@ fn check_lengths(parts: &ProcessParts) -> Result<()> {
 fn check_numbers(parts: &ProcessParts) -> Result<()> {
     let matrices =
         [&parts.inducing, &parts.weights, &parts.reduction, &parts.latent_mean, &parts.latent_variance];
-    let finite = matrices.iter().all(|m| m.as_ref().is_all_finite()) && parts.mean.iter().all(|x| x.is_finite());
+    let finite =
+        matrices.iter().all(|m| m.as_ref().is_all_finite()) && parts.mean.iter().all(|x| x.is_finite());
     if !finite {
         let (name, value) = ("a number of the GP-LVM", "not finite".into());
         return Err(Error::Parameter { name, value, allowed: "finite" });

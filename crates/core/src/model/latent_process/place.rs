@@ -122,7 +122,11 @@ impl LatentProcess {
         Ok(parts.into_iter().flatten().collect())
     }
 
-    fn place_chunk(&self, chunk: &Chunk<'_>, check: &(dyn Fn() -> Result<()> + Sync)) -> Result<Vec<(Place, bool)>> {
+    fn place_chunk(
+        &self,
+        chunk: &Chunk<'_>,
+        check: &(dyn Fn() -> Result<()> + Sync),
+    ) -> Result<Vec<(Place, bool)>> {
         if let Some(error) = chunk.explain_infinite() {
             return Err(error);
         }
@@ -199,7 +203,9 @@ impl LatentProcess {
         };
         let distances: Vec<f64> = (0..candidates.rows.len()).map(distance).collect();
         let nearest = |allowed: &dyn Fn(usize) -> bool| {
-            (0..distances.len()).filter(|c| allowed(*c)).min_by(|a, b| distances[*a].total_cmp(&distances[*b]))
+            (0..distances.len())
+                .filter(|c| allowed(*c))
+                .min_by(|a, b| distances[*a].total_cmp(&distances[*b]))
         };
         let of = |c: usize| {
             let row = candidates.rows[c];
@@ -210,8 +216,8 @@ impl LatentProcess {
         let at = of(first);
         let mean = distances.iter().sum::<f64>() / distances.len() as f64;
         let limit = NEAR * (distances[first] + self.parts.noise * observed.len() as f64) + COARSE * mean;
-        let second =
-            nearest(&|c| distances[c] <= limit && self.apart(&of(c).0, &at.0) > APART).filter(|c| *c != first);
+        let second = nearest(&|c| distances[c] <= limit && self.apart(&of(c).0, &at.0) > APART)
+            .filter(|c| *c != first);
         std::iter::once(at.clone()).chain(second.map(of)).collect()
     }
 }

@@ -60,7 +60,8 @@ impl Portable for PsiSums {
         if p == 0 {
             return Err(wrong());
         }
-        let kernel = LatentKernel::new(kernel, variance, file.vector("relevance", None)?).map_err(|_| wrong())?;
+        let kernel =
+            LatentKernel::new(kernel, variance, file.vector("relevance", None)?).map_err(|_| wrong())?;
         let q = kernel.n_latent();
         let inducing = file.matrix("inducing", [None, Some(q)])?;
         let m = inducing.nrows();
