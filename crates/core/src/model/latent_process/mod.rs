@@ -1,6 +1,7 @@
 //! A Gaussian process from latent coordinates to features: what a GP-LVM finds.
 
 mod file;
+mod hill;
 mod place;
 mod predict;
 mod questions;
