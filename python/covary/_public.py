@@ -7,6 +7,7 @@ from covary._covary import __version__
 from covary._factor import FactorAnalysis
 from covary._fastica import FastICA
 from covary._files import load, read
+from covary._gplvm import GPLVM
 from covary._ica import ICA
 from covary._input import observed
 from covary._kernel_pca import KernelPCA
@@ -26,6 +27,7 @@ __all__ = [
     "ClusterSelection",
     "FactorAnalysis",
     "FastICA",
+    "GPLVM",
     "GroupSelection",
     "ICA",
     "KMeans",

@@ -35,6 +35,8 @@ ESTIMATORS = [
     covary.Autoencoder(max_iter=20),
     covary.Autoencoder(1, encoder=False, hidden=3, max_iter=20),
     covary.Autoencoder(2, activation="linear"),
+    covary.GPLVM(1, n_inducing=8, tol=1e-3),
+    covary.GPLVM(2, kernel="linear", tol=1e-3),
 ]
 
 

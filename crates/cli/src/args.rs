@@ -119,6 +119,7 @@ impl Fit {
             factor: Some(&flags.factor),
             kernel: Some(&flags.kernel),
             network: Some(&flags.network),
+            inducing: flags.curved.inducing,
             seed: flags.seed,
         })?;
         let run =

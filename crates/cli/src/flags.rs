@@ -5,6 +5,7 @@
 )]
 
 mod bayes;
+mod curved;
 mod factor;
 mod fit;
 mod groups;
@@ -27,6 +28,7 @@ pub(crate) use bayes::{Bayes, ContrastName, Method};
 use covary::Scale;
 use covary::model::{KINDS, Kind};
 use covary_io::{Selection, TripleColumns};
+pub(crate) use curved::Curved;
 pub(crate) use factor::{Factor, Rotate, Scores};
 pub(crate) use fit::Fit;
 pub(crate) use groups::{Assign, Groups, Noise, PriorRows};

@@ -64,11 +64,11 @@ pub use control::{Control, Event};
 pub use error::{Error, ErrorClass, Result};
 pub use estimator::{
     Activation, Autoencoder, BayesMethod, BayesianPca, DegreesOfFreedom, FactorAnalysis, FactorSolver, Fit,
-    Groups, Ica, IcaMethod, KMeans, KernelPca, Landmarks, MixturePpca, Pca, Ppca, RobustPpca, Run, Scale,
-    Solver,
+    Gplvm, GplvmMethod, Groups, Ica, IcaMethod, KMeans, KernelPca, Landmarks, MixturePpca, Pca, Ppca,
+    RobustPpca, Run, Scale, Solver,
 };
 
-pub use kernel::Gamma;
+pub use kernel::{Gamma, LatentForm};
 pub use request::{Data, Request};
 
 /// The example in the README is compiled and run.

@@ -344,7 +344,7 @@ impl Model {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let inner = Arc::clone(&self.inner);
         let manner = Manner { threads, progress: None };
-        let sample = move |control: &Control<'_>| double(&inner.density()?.sample(n, seed, control)?);
+        let sample = move |control: &Control<'_>| double(&inner.sampler()?.sample(n, seed, control)?);
         run(py, &manner, sample)?.into_numpy(py)
     }
 

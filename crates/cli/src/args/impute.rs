@@ -102,6 +102,7 @@ fn holdout(flags: flags::Impute, model: Option<PathBuf>, data: PathBuf, share: f
         factor: None,
         kernel: None,
         network: None,
+        inducing: None,
         seed: flags.seed,
     })?;
     let run = Run { seed: flags.seed, ..Run::default() };

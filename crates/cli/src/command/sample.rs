@@ -19,7 +19,7 @@ pub(super) fn run(flags: Sample) -> Result<Code> {
     set_threads(flags.running.threads);
     let output = output(flags.output)?;
     let saved = read_model(&flags.model)?;
-    let model = saved.model.density()?;
+    let model = saved.model.sampler()?;
     let mut writer = Output::create(&output, &[&flags.model], &[], &saved.features)?;
     let progress = Progress::new(Console::new(flags.running.quiet), "drawing", Some(flags.rows));
     let piece = (PIECE / saved.model.n_features()).max(1).next_multiple_of(BLOCK);

@@ -3,12 +3,12 @@
 use clap::{Args, ValueEnum};
 use covary::BayesMethod;
 
-/// What only Bayesian PCA, mixtures and independent components have.
+/// What only Bayesian PCA, mixtures, independent components and GP-LVMs have.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Bayesian PCA, mixtures and independent components")]
+#[command(next_help_heading = "Bayesian PCA, mixtures, independent components and GP-LVMs")]
 pub(crate) struct Bayes {
     /// How components that the data do not support are driven out [default of bpca: vb; of a mixture: nothing
-    /// is driven out, and -k and -q are what it has]. How sources are found [default of ica: picard]
+    /// is driven out, and -k and -q are what it has]. How sources are found [default of ica: picard], or latent positions [default of gplvm: bayes]
     #[arg(long, value_name = "METHOD", value_enum)]
     pub(crate) method: Option<Method>,
     /// Of independent components: mix rows from sources exactly, without PPCA's noise
@@ -46,6 +46,10 @@ pub(crate) enum Method {
     Infomax,
     /// Fixed points of a contrast function, log cosh unless --contrast says another
     Fastica,
+    /// A distribution of each latent position, by a bound on the evidence: of gplvm
+    Bayes,
+    /// The most probable latent positions, of at most 2000 rows: of gplvm
+    Map,
 }
 
 impl Method {
@@ -54,7 +58,7 @@ impl Method {
         match self {
             Self::Vb => Some(BayesMethod::Variational),
             Self::Ard => Some(BayesMethod::Relevance),
-            Self::Picard | Self::Infomax | Self::Fastica => None,
+            Self::Picard | Self::Infomax | Self::Fastica | Self::Bayes | Self::Map => None,
         }
     }
 }

@@ -8,8 +8,8 @@ use covary::model::Kind;
 use covary_io::TripleColumns;
 
 use super::{
-    Bayes, Columns, DATA_HELP, Factor, Groups, KernelFlags, NetworkFlags, Robust, Running, Scaling, Solver,
-    TRIPLES_HELP, kinds,
+    Bayes, Columns, Curved, DATA_HELP, Factor, Groups, KernelFlags, NetworkFlags, Robust, Running, Scaling,
+    Solver, TRIPLES_HELP, kinds,
 };
 use crate::args;
 
@@ -49,6 +49,10 @@ use crate::args;
 /// An autoassociative network (--model autoencoder) bends the plane of PCA by --hidden units: it starts as PCA and only
 /// gets better. Rows with missing values are fitted without an encoder, and covary impute fills their cells along the
 /// surface. covary score tells the squared error of each row.
+///
+/// A GP-LVM (--model gplvm) gives each row a position in a few latent dimensions and lets each feature be a smooth function of
+/// the position: a curved surface where PPCA has a plane. Without -q it may use ten dimensions, and the summary names those that
+/// carry nothing. Cells may be missing. One noise variance serves all features, so use --standardise where units differ.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -69,6 +73,7 @@ Examples:
   covary fit digits.csv --model kpca -q 40 -o digits.covary
   covary fit huge.parquet --model kpca -q 10 --kernel laplacian --landmarks 300 -o huge.covary
   covary fit curve.csv --model autoencoder -q 1 --hidden 20 -o curve.covary
+  covary fit walking.csv --model gplvm -q 3 -o walking.covary
 
 With missing values, --json says under holes how many cells are observed and missing, their share,
 how many patterns (null: more than a million) and empty_rows there are, and how many
@@ -107,6 +112,11 @@ holds), landmarks (how they were found; left out: all rows), asked (landmarks), 
 trace), rank (components of positive variance), noise_variance (mean of the eigenvalues that were left
 out), negative (the most negative eigenvalue; left out: none) and bytes (of points and coefficients);
 otherwise it is null.
+A GP-LVM has under gplvm its method, kernel, kernel_variance, noise_variance, inducing (points), asked (where
+that was more than rows), objective (the lower bound on the evidence; of --method map the log posterior of the
+positions, with the linear kernel the log-likelihood of the columns), relevance of each dimension relative to the
+largest, divergence (of the positions from N(0, 1), per row; null of --method map), iterations, starts and positions
+(rows whose position the file holds); otherwise it is null.
 
 An autoassociative network has under network its activation, hidden units, encoder (whether it has one),
 weights (how many), alpha, iterations, explained and explained_by_pca (shares of the variance),
@@ -121,7 +131,8 @@ ppca of complete rows), log_likelihood (null when infinite or a fit was interrup
 it was known), scaled (unit or pareto or range; null: features were not scaled), total_variance,
 eigenvalues, explained_variance_ratio (both of the scaled features if they were), holes,
 redundant (features left out when q was chosen; null: none), factors,
-bayes, mixture, robust, clusters, sources, kernel, network, converged, stop, iterations, passes, carried, left_out, seconds.")]
+bayes, mixture, robust, clusters, sources, kernel, gplvm, network, converged, stop, iterations, passes, carried,
+left_out, seconds.")]
 pub(crate) struct Fit {
     #[arg(value_name = "DATA", help = DATA_HELP, long_help = concat!(
         "Table of numbers, format by ending: .csv .tsv (also .gz, .zst), .parquet, .arrow, .feather, .npy, \
@@ -166,6 +177,8 @@ pub(crate) struct Fit {
     #[command(flatten)]
     pub(crate) network: NetworkFlags,
     #[command(flatten)]
+    pub(crate) curved: Curved,
+    #[command(flatten)]
     pub(crate) factor: Factor,
     /// Go on without the features that have no value in any row, instead of giving up
     #[arg(long, help_heading = "Columns")]
@@ -194,7 +207,8 @@ pub(crate) struct Fit {
     /// residual relative to the largest variance [default: 1e-12]. Factor analysis: length of the gradient
     /// [default: 1e-8]. k-means: squared steps of the centres relative to the mean variance of a feature
     /// [default: until no row changes its cluster]. ica: largest entry of the gradient, with fastica the angle
-    /// by which a step turns a source [default: 1e-7]
+    /// by which a step turns a source [default: 1e-7]. gplvm: mean gain of the last ten steps per observed cell
+    /// [default: 1e-5]
     #[arg(long, value_name = "X", value_parser = args::tolerance, help_heading = "Running")]
     pub(crate) tol: Option<f64>,
     /// Most iterations of k-means and of the em, krylov and newton solvers [default: 1000], and of ica

@@ -13,6 +13,18 @@ use crate::flags;
 pub(super) const METHODS_OF_SOURCES: &str = "--method picard, infomax and fastica are for independent component \
     analysis; add --model ica, or take vb or ard";
 
+/// The refusal of a method that finds latent positions.
+pub(super) const METHODS_OF_CURVES: &str =
+    "--method bayes and --method map are for a GP-LVM; add --model gplvm, or take vb or ard";
+
+/// The refusal of a method that is not for Bayesian PCA or mixtures.
+pub(super) fn other_method(method: flags::Method) -> Failure {
+    match method {
+        flags::Method::Bayes | flags::Method::Map => Failure::usage(METHODS_OF_CURVES),
+        _ => Failure::usage(METHODS_OF_SOURCES),
+    }
+}
+
 pub(super) fn ppca(wanted: &Wanted<'_>) -> Result<(Arc<dyn Family>, String)> {
     let (components, because) = components(wanted);
     let family: Ppca = spectral(wanted, components)?;
@@ -32,10 +44,10 @@ pub(super) fn bpca(wanted: &Wanted<'_>) -> Result<(Arc<dyn Family>, String)> {
         _ => components(wanted),
     };
     let family = BayesianPca::of(spectral(wanted, components)?);
-    let family = match wanted.method.map(flags::Method::bayesian) {
+    let family = match wanted.method.map(|method| method.bayesian().ok_or(method)) {
         None => family,
-        Some(Some(method)) => family.method(method),
-        Some(None) => return Err(Failure::usage(METHODS_OF_SOURCES)),
+        Some(Ok(method)) => family.method(method),
+        Some(Err(method)) => return Err(other_method(method)),
     };
     Ok((Arc::new(family), because))
 }

@@ -36,6 +36,9 @@ fn method(wanted: &Wanted<'_>) -> Result<IcaMethod> {
         Some(Method::Fastica) => {
             Ok(IcaMethod::FastIca { contrast: contrast(wanted.contrast), deflation: wanted.deflation })
         }
+        Some(Method::Bayes | Method::Map) => Err(Failure::usage(
+            "--method bayes and --method map are for a GP-LVM; add --model gplvm, or take picard, infomax or fastica",
+        )),
         Some(Method::Vb | Method::Ard) => Err(Failure::usage(
             "--method vb and --method ard are for Bayesian PCA; add --model bpca, or take picard, infomax or fastica",
         )),

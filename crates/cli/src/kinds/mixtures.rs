@@ -6,7 +6,7 @@ use covary::estimator::Family;
 use covary::{Components, MixturePpca};
 
 use super::Wanted;
-use super::axes::METHODS_OF_SOURCES;
+use super::axes::other_method;
 use crate::exit::{Failure, Result};
 use crate::flags::{Method, Noise, Solver};
 
@@ -30,8 +30,8 @@ pub(super) fn mixture(wanted: &Wanted<'_>) -> Result<(Arc<dyn Family>, String)> 
             "a mixture needs the number of its components: add, for example, -k 3, -k 2-8 or -k auto",
         ));
     };
-    if wanted.method.is_some_and(|method| method.bayesian().is_none()) {
-        return Err(Failure::usage(METHODS_OF_SOURCES));
+    if let Some(method) = wanted.method.filter(|method| method.bayesian().is_none()) {
+        return Err(other_method(method));
     }
     if wanted.method == Some(Method::Ard) {
         return Err(Failure::usage(

@@ -3,6 +3,7 @@
 
 mod axes;
 mod clusters;
+mod curved;
 mod factors;
 mod independent;
 mod kernels;
@@ -27,7 +28,7 @@ const DEFAULT_SHARE: f64 = 0.9;
 
 /// The kinds that have components or factors, of which -q says how many.
 const WITH_COMPONENTS: &[&str] =
-    &["ppca", "pca", "fa", "bpca", "robust", "mixture", "ica", "kpca", "autoencoder"];
+    &["ppca", "pca", "fa", "bpca", "robust", "mixture", "ica", "kpca", "gplvm", "autoencoder"];
 
 /// What flags say about a family.
 pub(crate) struct Wanted<'a> {
@@ -45,6 +46,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) factor: Option<&'a flags::Factor>,
     pub(crate) kernel: Option<&'a flags::KernelFlags>,
     pub(crate) network: Option<&'a flags::NetworkFlags>,
+    /// Inducing points of a GP-LVM.
+    pub(crate) inducing: Option<usize>,
     pub(crate) seed: u64,
 }
 
@@ -63,6 +66,7 @@ static BUILDERS: &[(&str, Builder)] = &[
     ("ica", independent::ica),
     ("kpca", kernels::kpca),
     ("autoencoder", networks::autoencoder),
+    ("gplvm", curved::gplvm),
 ];
 
 /// The family that is wanted, and why it has so many components, in words.
@@ -89,7 +93,7 @@ fn only_of_some_kinds(wanted: &Wanted<'_>) -> Result<()> {
             &["fa"][..],
             ", or turn the components afterwards with covary rotate",
         ),
-        ("--starts", factor(|f| f.starts.is_some()), &["fa", "kmeans", "ica"], ", or leave it out"),
+        ("--starts", factor(|f| f.starts.is_some()), &["fa", "kmeans", "ica", "gplvm"], ", or leave it out"),
         ("--lower", factor(|f| f.lower.is_some()), &["fa"], ", or leave it out"),
         ("-k", groups(|g| g.groups.is_some()), &["kmeans", "mixture"], ", or leave it out"),
         ("--noise", groups(|g| g.noise.is_some()), &["mixture"], ", or leave it out"),
@@ -98,15 +102,16 @@ fn only_of_some_kinds(wanted: &Wanted<'_>) -> Result<()> {
         ("--init", groups(|g| g.init.is_some()), &["kmeans"], ", or leave it out"),
         ("--no-polish", groups(|g| g.no_polish), &["kmeans"], ", or leave it out"),
         ("-q", wanted.components.is_some(), WITH_COMPONENTS, ", or give the number of groups with -k"),
-        ("--method", wanted.method.is_some(), &["bpca", "mixture", "ica"], ", or leave it out"),
+        ("--method", wanted.method.is_some(), &["bpca", "mixture", "ica", "gplvm"], ", or leave it out"),
         ("--nu", wanted.nu.is_some(), &["robust"], ", or leave it out"),
         ("--no-noise", wanted.no_noise, &["ica"], ", or leave it out"),
         ("--contrast", wanted.contrast.is_some(), &["ica"], ", or leave it out"),
         ("--deflation", wanted.deflation, &["ica"], ", or leave it out"),
-        ("--kernel", kernel(|k| k.kernel.is_some()), &["kpca"], ", or leave it out"),
+        ("--kernel", kernel(|k| k.kernel.is_some()), &["kpca", "gplvm"], ", or leave it out"),
         ("--gamma", kernel(|k| k.gamma.is_some()), &["kpca"], ", or leave it out"),
         ("--degree", kernel(|k| k.degree.is_some()), &["kpca"], ", or leave it out"),
         ("--coef0", kernel(|k| k.coef0.is_some()), &["kpca"], ", or leave it out"),
+        ("--inducing", wanted.inducing.is_some(), &["gplvm"], ", or leave it out"),
         ("--landmarks", kernel(|k| k.landmarks.is_some()), &["kpca"], ", or leave it out"),
         ("--hidden", network(|n| n.hidden.is_some()), &["autoencoder"], ", or leave it out"),
         ("--activation", network(|n| n.activation.is_some()), &["autoencoder"], ", or leave it out"),
@@ -117,7 +122,8 @@ fn only_of_some_kinds(wanted: &Wanted<'_>) -> Result<()> {
             "--start",
             wanted.start.is_some(),
             &["ppca", "pca", "bpca", "mixture", "robust", "kmeans", "ica"],
-            "; factor analysis starts from the data, with --starts N from N places, kernel PCA has nothing to start, and a network starts at PCA",
+            "; factor analysis starts from the data, with --starts N from N places, kernel PCA has nothing to start, \
+             and a GP-LVM and a network start from PPCA of the rows",
         ),
     ];
     let misused = |(_, used, kinds, _): &&(_, bool, &[&str], _)| *used && !kinds.contains(&wanted.kind.name);

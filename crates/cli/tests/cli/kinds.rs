@@ -18,7 +18,7 @@ const COMMANDS: &[(&[&str], Capability)] = &[
     (&["score", "MODEL", "x.csv"], Capability::Density),
     (&["score", "MODEL", "x.csv", "--contributions"], Capability::Explain),
     (&["score", "MODEL", "x.csv", "--limits", "0.95"], Capability::Explain),
-    (&["sample", "MODEL", "-n", "3"], Capability::Density),
+    (&["sample", "MODEL", "-n", "3"], Capability::Sample),
     (&["assign", "MODEL", "x.csv"], Capability::Assign),
     (&["assign", "MODEL", "x.csv", "--probabilities"], Capability::Memberships),
     (&["rotate", "MODEL", "--method", "varimax"], Capability::Loadings),
@@ -28,7 +28,7 @@ const COMMANDS: &[(&[&str], Capability)] = &[
 fn asked(kind: &Kind) -> Vec<&'static str> {
     let has = |capability| kind.capabilities.contains(&capability);
     let groups: &[&str] = if has(Capability::Assign) { &["-k", "2"] } else { &[] };
-    let with_components = has(Capability::Density) || has(Capability::Novelty);
+    let with_components = has(Capability::Sample) || has(Capability::Novelty);
     let latent: &[&str] = if with_components { &["-q", "2"] } else { &[] };
     [&["--model", kind.name], latent, groups].concat()
 }
@@ -77,10 +77,11 @@ fn options_of_one_kind_are_refused_with_others_by_name() {
     table_of(&place, "x.csv", &rows(40, 6, 3));
     for (option, value, owner) in [
         ("--rotate", "varimax", "fa"),
-        ("--starts", "3", "fa kmeans ica"),
+        ("--starts", "3", "fa kmeans ica gplvm"),
         ("--lower", "0.01", "fa"),
         ("--method", "vb", "bpca mixture"),
         ("--method", "picard", "ica"),
+        ("--method", "bayes", "gplvm"),
         ("--no-noise", "", "ica"),
         ("--nu", "4", "robust"),
         ("--noise", "diagonal", "mixture"),
@@ -93,6 +94,7 @@ fn options_of_one_kind_are_refused_with_others_by_name() {
         ("--hidden", "3", "autoencoder"),
         ("--no-encoder", "", "autoencoder"),
         ("--alpha", "0.01", "autoencoder"),
+        ("--inducing", "20", "gplvm"),
     ] {
         for kind in KINDS {
             // A switch has no value.
@@ -132,7 +134,7 @@ fn standardised_fits_answer_in_the_units_of_the_data() {
             let asked = [
                 (&["reconstruct", &model, "x.csv"][..], Capability::Reconstruct),
                 (&["impute", &model, "x.csv"], Capability::Fill),
-                (&["sample", &model, "-n", "7", "--seed", "5"], Capability::Density),
+                (&["sample", &model, "-n", "7", "--seed", "5"], Capability::Sample),
             ];
             let has = |capability: Capability| kind.capabilities.contains(&capability);
             for (command, _) in asked.into_iter().filter(|(_, needed)| has(*needed)) {

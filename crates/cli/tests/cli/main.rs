@@ -12,6 +12,7 @@ mod factor;
 mod factor_bad;
 mod factor_reference;
 mod formats;
+mod gplvm;
 mod help;
 mod holes;
 mod ica;

@@ -7,6 +7,7 @@ pub(crate) mod eigen;
 pub(crate) mod em;
 pub(crate) mod em_factor;
 mod factor_profile;
+pub(crate) mod gplvm;
 pub(crate) mod ica;
 pub(crate) mod kernel;
 pub(crate) mod krylov;

@@ -22,6 +22,7 @@ mod cell;
 mod clusters;
 mod common;
 mod components;
+mod curved;
 mod factors;
 mod kernel;
 mod loadings;
@@ -140,6 +141,7 @@ static FAMILIES: &[Family] = &[
     Family { kind: "ica", choices: NO_CHOICES, part: sources::part },
     Family { kind: "kpca", choices: NO_CHOICES, part: kernel::part },
     Family { kind: "autoencoder", choices: NO_CHOICES, part: network::part },
+    Family { kind: "gplvm", choices: NO_CHOICES, part: curved::part },
 ];
 
 const NO_CHOICES: Choices = Choices { cut: false, errors: false, level: false };
@@ -179,6 +181,7 @@ struct PartFacts {
     sources: Option<sources::SourceFacts>,
     kernel: Option<kernel::KernelFacts>,
     network: Option<NetworkReport>,
+    gplvm: Option<curved::GplvmFacts>,
     #[serde(flatten)]
     precision: Option<ppca::Precision>,
 }

@@ -29,7 +29,7 @@ pub enum Solver {
     Lloyd,
     /// Landmarks that stand for the rows, in passes over them: kernel PCA only.
     Landmarks,
-    /// Limited-memory BFGS on all rows at once: networks only.
+    /// Limited-memory BFGS on all rows at once: models without a closed form, GP-LVMs and networks.
     Lbfgs,
     /// Adam on batches of rows: networks only.
     Adam,
@@ -95,7 +95,8 @@ impl Plan {
             Solver::Em => "the em solver",
             Solver::Lloyd => "the lloyd solver",
             Solver::Landmarks => "the landmarks of the rows",
-            Solver::Lbfgs | Solver::Adam => "the weights of the network",
+            Solver::Lbfgs => "the lbfgs solver",
+            Solver::Adam => "the adam solver",
             Solver::Auto | Solver::Given => return Ok(()),
         };
         memory::check_bytes(what, self.memory)

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BayesReport, ClusterReport, IcaReport, KernelReport, MixtureReport, NetworkReport, Plan, RobustReport,
-    Scaled, Solver,
+    BayesReport, ClusterReport, GplvmReport, IcaReport, KernelReport, MixtureReport, NetworkReport, Plan,
+    RobustReport, Scaled, Solver,
 };
 use crate::algorithm::{Journey, RedundantFeatures, Stop};
 use crate::assess::Assessment;
@@ -114,6 +114,8 @@ pub enum Details {
     Kernel(KernelReport),
     /// Of autoassociative networks.
     Network(NetworkReport),
+    /// Of GP-LVMs.
+    Gplvm(Box<GplvmReport>),
 }
 
 /// What a fit of factors adds to a report.
@@ -341,6 +343,14 @@ impl Report {
     pub fn network(&self) -> Option<&NetworkReport> {
         match &self.details {
             Some(Details::Network(report)) => Some(report),
+            _ => None,
+        }
+    }
+
+    /// What a GP-LVM adds; `None` for other models.
+    pub fn gplvm(&self) -> Option<&GplvmReport> {
+        match &self.details {
+            Some(Details::Gplvm(report)) => Some(report),
             _ => None,
         }
     }

@@ -144,6 +144,7 @@ impl Scaling {
         match &mut report.details {
             Some(Details::Bayes(details)) => details.objective = details.objective.map(|l| l - shift),
             Some(Details::Mixture(details)) => details.shift(shift),
+            Some(Details::Gplvm(details)) => details.objective -= shift,
             _ => {}
         }
         let model = model.rescaled(&self.factors)?;

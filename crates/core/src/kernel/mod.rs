@@ -3,7 +3,9 @@
 mod compared;
 mod expected;
 mod features;
+mod latent;
 mod points;
+mod psi;
 mod width;
 
 use serde::{Deserialize, Serialize};
@@ -11,7 +13,9 @@ use serde::{Deserialize, Serialize};
 pub(crate) use compared::{Compared, Known};
 pub use expected::{FilledRows, Filling, FillingNumbers, Spread};
 pub use features::FeatureMap;
+pub use latent::{LatentForm, LatentKernel};
 pub(crate) use points::Points;
+pub(crate) use psi::{Psi, PsiAdjoint, RowAdjoint};
 pub use width::Gamma;
 pub(crate) use width::ROWS as WIDTH_ROWS;
 

@@ -77,6 +77,11 @@ pub trait Model: Any + Debug + Send + Sync {
         None
     }
 
+    /// New rows of a model that has no density in closed form; those of other models come from their density.
+    fn as_generate(&self) -> Option<&dyn Generate> {
+        None
+    }
+
     /// What each cell of a row adds to its distance.
     fn as_explain(&self) -> Option<&dyn Explain> {
         None
@@ -118,6 +123,8 @@ pub enum Capability {
     Novelty,
     /// [`Density`].
     Density,
+    /// [`Density`] or [`Generate`].
+    Sample,
     /// [`Explain`].
     Explain,
     /// [`Fill`].
@@ -132,13 +139,14 @@ pub enum Capability {
 
 impl Capability {
     /// Each of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Encode,
         Self::Posterior,
         Self::Decode,
         Self::Reconstruct,
         Self::Novelty,
         Self::Density,
+        Self::Sample,
         Self::Explain,
         Self::Fill,
         Self::Loadings,
@@ -147,12 +155,13 @@ impl Capability {
     ];
 
     /// Those of a model with one linear-Gaussian density and a posterior of its latent coordinates.
-    pub const LINEAR_GAUSSIAN: [Self; 8] = [
+    pub const LINEAR_GAUSSIAN: [Self; 9] = [
         Self::Encode,
         Self::Posterior,
         Self::Decode,
         Self::Reconstruct,
         Self::Density,
+        Self::Sample,
         Self::Explain,
         Self::Fill,
         Self::Loadings,
@@ -167,6 +176,7 @@ impl Capability {
             Self::Reconstruct => "a reconstruction of rows",
             Self::Novelty => "a novelty of rows without a density",
             Self::Density => "a density",
+            Self::Sample => "new rows to draw",
             Self::Explain => "contributions of cells",
             Self::Fill => "a prediction of missing cells",
             Self::Loadings => "loadings",
@@ -184,6 +194,7 @@ impl Capability {
             Self::Reconstruct => model.as_reconstruct().is_some(),
             Self::Novelty => model.as_novelty().is_some(),
             Self::Density => model.as_density().is_some(),
+            Self::Sample => model.as_density().is_some() || model.as_generate().is_some(),
             Self::Explain => model.as_explain().is_some(),
             Self::Fill => model.as_fill().is_some(),
             Self::Loadings => model.as_loadings().is_some(),
@@ -246,6 +257,15 @@ impl dyn Model {
     /// [`Error::Capability`].
     pub fn density(&self) -> Result<&dyn Density> {
         self.as_density().ok_or_else(|| self.lacks(Capability::Density))
+    }
+
+    /// What draws new rows.
+    ///
+    /// # Errors
+    /// [`Error::Capability`].
+    pub fn sampler(&self) -> Result<Sampler<'_>> {
+        let own = self.as_generate().map(Sampler::Own);
+        own.or_else(|| self.as_density().map(Sampler::Density)).ok_or_else(|| self.lacks(Capability::Sample))
     }
 
     /// The contributions of cells.
@@ -325,6 +345,16 @@ pub trait Decode: Sync {
     /// # Errors
     /// When the coordinates are not q to a row.
     fn decode(&self, latent: MatRef<'_, f64>) -> Result<Mat<f64>>;
+
+    /// The same with the standard deviation of each cell of a new row there (n × p), noise included; `None` where the
+    /// model does not tell it.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode).
+    fn decode_with_std(&self, latent: MatRef<'_, f64>) -> Result<Option<(Mat<f64>, Mat<f64>)>> {
+        let _ = latent;
+        Ok(None)
+    }
 }
 
 /// Rows → rows, as the model sees them.
@@ -343,6 +373,47 @@ pub trait Novelty: Sync {
     /// # Errors
     /// When the rows have another number of features, or a cell that is missing or infinite.
     fn novelty(&self, rows: &dyn RowSource) -> Result<Vec<f64>>;
+}
+
+/// New rows of a model without a density in closed form.
+pub trait Generate: Sync {
+    /// Rows of these numbers among those that the seed gives.
+    fn sample_rows(&self, rows: Range<usize>, seed: u64) -> Mat<f64>;
+
+    /// The first n rows that the seed gives, until a caller cancels.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`], and when they do not fit in memory.
+    fn sample(&self, n: usize, seed: u64, control: &Control<'_>) -> Result<Mat<f64>>;
+}
+
+/// What draws new rows of a model.
+pub enum Sampler<'a> {
+    /// Its density.
+    Density(&'a dyn Density),
+    /// The model itself.
+    Own(&'a dyn Generate),
+}
+
+impl Sampler<'_> {
+    /// Rows of these numbers among those that the seed gives.
+    pub fn sample_rows(&self, rows: Range<usize>, seed: u64) -> Mat<f64> {
+        match self {
+            Self::Density(density) => density.sample_rows(rows, seed),
+            Self::Own(own) => own.sample_rows(rows, seed),
+        }
+    }
+
+    /// The first n rows that the seed gives, until a caller cancels.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`], and when they do not fit in memory.
+    pub fn sample(&self, n: usize, seed: u64, control: &Control<'_>) -> Result<Mat<f64>> {
+        match self {
+            Self::Density(density) => density.sample(n, seed, control),
+            Self::Own(own) => own.sample(n, seed, control),
+        }
+    }
 }
 
 /// A density of rows.

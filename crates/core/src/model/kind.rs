@@ -5,6 +5,7 @@ pub use super::clustering::KIND as KMEANS;
 pub use super::factors::KIND as FA;
 pub use super::independent::KIND as ICA;
 pub use super::kernel_components::KIND as KPCA;
+pub use super::latent_process::KIND as GPLVM;
 pub use super::mixture::KIND as MIXTURE;
 pub use super::ppca::KIND as PPCA;
 pub use super::predictive::KIND as BPCA;
@@ -34,7 +35,7 @@ pub struct Kind {
 
 /// Every kind, in the order in which they are listed.
 pub static KINDS: &[&Kind] =
-    &[&PPCA, &PCA, &FA, &BPCA, &MIXTURE, &ROBUST, &KMEANS, &ICA, &KPCA, &AUTOENCODER];
+    &[&PPCA, &PCA, &FA, &BPCA, &MIXTURE, &ROBUST, &KMEANS, &ICA, &KPCA, &GPLVM, &AUTOENCODER];
 
 impl Kind {
     /// The kind of this name.

@@ -17,6 +17,7 @@ mod independent;
 mod inference;
 mod kernel_components;
 pub mod kind;
+mod latent_process;
 mod limits;
 mod linear_gaussian;
 mod many_cells;
@@ -34,8 +35,8 @@ mod sample;
 pub use arrays::{Array, Arrays, StoredArrays};
 pub use autoassociative::{AutoassociativeNetwork, NetworkParts};
 pub use capability::{
-    AnyModel, Assign, Capability, Decode, Density, Encode, Explain, Fill, LatentPosterior, Loadings,
-    Memberships, Model, Novelty, Reconstruct,
+    AnyModel, Assign, Capability, Decode, Density, Encode, Explain, Fill, Generate, LatentPosterior,
+    Loadings, Memberships, Model, Novelty, Reconstruct, Sampler,
 };
 pub use clustering::Clustering;
 pub use contributions::Contributions;
@@ -46,6 +47,8 @@ pub use independent::IndependentComponents;
 pub(crate) use kernel_components::check_expected;
 pub use kernel_components::{KernelComponents, KernelParts};
 pub use kind::{KINDS, Kind};
+pub(crate) use latent_process::relevances;
+pub use latent_process::{LatentProcess, Placement, ProcessParts};
 pub use limits::{Limits, Sample};
 pub use linear_gaussian::{LinearGaussian, Noise};
 pub use mixture::{ChunkMemberships, Mixture};

@@ -22,6 +22,7 @@ pub static KIND: Kind = Kind {
         Capability::Decode,
         Capability::Reconstruct,
         Capability::Density,
+        Capability::Sample,
         Capability::Explain,
         Capability::Fill,
         Capability::Loadings,

@@ -24,6 +24,7 @@ mod factor;
 mod factor_holes;
 mod factor_questions;
 mod golden;
+mod gplvm;
 mod holes;
 mod holes_questions;
 mod ica;

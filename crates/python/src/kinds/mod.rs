@@ -4,6 +4,7 @@
 mod axes;
 mod bayes;
 mod clusters;
+mod curved;
 mod factors;
 mod independent;
 pub(crate) mod kernels;
@@ -36,6 +37,7 @@ static BUILDERS: &[(&str, Builder)] = &[
     ("ica", independent::ica),
     ("kpca", kernels::kpca),
     ("autoencoder", networks::autoencoder),
+    ("gplvm", curved::gplvm),
 ];
 
 /// Arrays that only one kind has: nothing when the model is of another.
@@ -50,6 +52,7 @@ static TABLES: &[Tables] = &[
     independent::tables,
     kernels::tables,
     networks::tables,
+    curved::tables,
 ];
 
 /// Standard errors of the parameters.

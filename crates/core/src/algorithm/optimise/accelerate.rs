@@ -3,8 +3,8 @@
 //! Anderson's combination of past steps comes first: near the optimum it needs the fewest. But it aims at any
 //! fixed point, saddles included, so once it has led astray the quasi-Newton step takes over, which climbs.
 
+use super::QuasiNewton;
 use super::anderson::Anderson;
-use super::quasi_newton::QuasiNewton;
 use crate::error::Result;
 
 /// By how much a step that went too far is shortened.

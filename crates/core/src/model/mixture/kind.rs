@@ -25,6 +25,7 @@ pub static KIND: Kind = Kind {
         Capability::Posterior,
         Capability::Reconstruct,
         Capability::Density,
+        Capability::Sample,
         Capability::Explain,
         Capability::Fill,
         Capability::Assign,

@@ -7,6 +7,7 @@ mod latent;
 mod mixture;
 mod moments;
 mod network;
+mod psi;
 mod student;
 
 use std::collections::BTreeMap;

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-/// Past steps that are remembered.
+/// Past steps that are remembered unless another number is asked for.
 const DEPTH: usize = 12;
 /// Least curvature of a step, relative to its length and the gradient's change: less is rounding or not
 /// concave.
@@ -13,8 +13,9 @@ const LEAST_CURVATURE: f64 = 1e-10;
 const STRETCH: f64 = 2.0;
 
 /// Past steps with the change of the gradient along them, for a function to be maximised.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct QuasiNewton {
+    depth: usize,
     last: Option<(Vec<f64>, Vec<f64>)>, // point and gradient
     past: VecDeque<Pair>,
     stretches: bool,
@@ -28,7 +29,18 @@ struct Pair {
     curvature: f64,   // step · change > 0
 }
 
+impl Default for QuasiNewton {
+    fn default() -> Self {
+        Self { depth: DEPTH, last: None, past: VecDeque::new(), stretches: false, rising: None }
+    }
+}
+
 impl QuasiNewton {
+    /// One that remembers so many past steps.
+    pub(crate) fn remembering(depth: usize) -> Self {
+        Self { depth, ..Self::default() }
+    }
+
     /// One that makes steps longer along which the slope grows: for functions that flatten out far from their
     /// maximum, as a likelihood does where a noise variance is nearly 0.
     pub(crate) fn stretching() -> Self {
@@ -37,7 +49,7 @@ impl QuasiNewton {
 
     /// The same without a past.
     pub(crate) fn fresh(&self) -> Self {
-        Self { stretches: self.stretches, ..Self::default() }
+        Self { depth: self.depth, stretches: self.stretches, ..Self::default() }
     }
 
     /// Remembers a point with its gradient.
@@ -82,7 +94,7 @@ impl QuasiNewton {
         if curvature > least {
             self.past.push_back(Pair { step, change, curvature });
         }
-        if self.past.len() > DEPTH {
+        if self.past.len() > self.depth {
             self.past.pop_front();
         }
     }

@@ -1,0 +1,265 @@
+"""Gaussian process latent variable models: curved surfaces in place of planes."""
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_array
+
+from covary import _covary
+from covary._estimator import Estimator, learned, table
+from covary._input import filled, is_single, rows_of, seed_of, whole
+from covary._questions import DensityQuestions
+
+
+class GPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+    """Gaussian process latent variable model: nonlinear PCA with a probability model.
+
+    Each row has a position x ~ N(0, I) in `n_components` dimensions, and each feature is a smooth function of the
+    position with a Gaussian process prior, plus noise. With a linear kernel that is probabilistic PCA; with the rbf
+    kernel the rows lie on a curved surface. The Bayesian method [TL10]_ keeps a distribution of each position and
+    finds by itself which dimensions matter; missing values are left out of the bound, cell by cell.
+
+    Parameters
+    ----------
+    n_components : int
+        Latent dimensions. The Bayesian method may have more than are needed: `relevance_` says which matter.
+    kernel : {"rbf", "linear"}
+        Curved surfaces with a relevance for each dimension, or planes.
+    method : {"bayes", "map"}
+        "bayes" maximises a lower bound on the evidence, for any number of rows. "map" finds the most probable
+        positions exactly [L05]_, in time n³, for at most 2000 complete rows; with the linear kernel that is dual PPCA, in
+        closed form.
+    n_inducing : int
+        Points in the latent space that stand for the surface, at most as many as rows; of the rbf kernel with "bayes".
+        More follow the surface more closely, in time that grows with their square.
+    init : {"ppca"}
+        Where positions start: at the whitened coordinates of probabilistic PCA.
+    n_init : int
+        From how many random choices of inducing points the bound is climbed: each goes 100 steps, and the best goes on.
+    scale : {"none", "unit", "pareto", "range"}
+        What each feature is divided by before the fit: nothing, its standard deviation, the square root of that, or its
+        range. One noise variance serves all features, so choose "unit" where units differ. Every answer is in the units
+        of the data.
+    tol : float
+        Where the search ends: mean gain of the last ten steps, per observed cell.
+    max_iter : int
+        Limit on the steps; reaching it gives a ``ConvergenceWarning``.
+    random_state : int, RandomState or None
+        Seed of the choice of inducing points.
+    n_threads : int or None
+        All cores by default; counted from all cores downwards when negative (-1: all, -2: all but one).
+        Results do not depend on it, to the last bit.
+    verbose : bool
+        Show progress.
+
+    Attributes
+    ----------
+    latent_mean_, latent_variance_ : ndarray of shape (n, q)
+        Positions of the rows of the fit, dimensions in descending relevance. Variances are 0 with "map".
+    relevance_ : ndarray of shape (q,)
+        Relevance of each dimension relative to the largest: how fast the surface bends along it, times the variance of
+        the positions. Weight dimensions by its square root to compare positions.
+    kernel_relevance_ : ndarray of shape (q,)
+        α of the kernel.
+    inducing_ : ndarray of shape (M, q)
+        The points that stand for the surface.
+    mean_ : ndarray of shape (p,)
+    noise_variance_ : float or ndarray of shape (p,)
+        Of a cell: one number unless features were scaled.
+    lower_bound_ : float
+        What was maximised: the lower bound on the log evidence; with "map" the log posterior of the positions, or of dual
+        PPCA the log-likelihood of the columns.
+    n_components_, n_iter_ : int
+    converged_ : bool
+    report_ : dict
+        How the fit went; ``report_["gplvm"]`` has `divergence`, the nats per row that each dimension carries.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (p,)
+
+    Notes
+    -----
+    A new row is placed by maximising the bound over its own position, from the rows of the fit that are nearest to it in
+    the cells that it has; `place` also says where two places explain a row about as well.
+
+    References
+    ----------
+    .. [L05] N. Lawrence (2005). Probabilistic non-linear principal component analysis with Gaussian process latent
+       variable models. Journal of Machine Learning Research 6.
+    .. [TL10] M. Titsias & N. Lawrence (2010). Bayesian Gaussian process latent variable model. AISTATS.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from covary import GPLVM
+    >>> t = np.linspace(-2, 2, 60)
+    >>> X = np.column_stack([t, np.sin(2 * t), np.cos(2 * t)])
+    >>> model = GPLVM(1, n_inducing=12).fit(X)
+    >>> z = model.latent_mean_[:, 0]
+    >>> bool(abs(np.corrcoef(z, t)[0, 1]) > 0.95)
+    True
+    >>> x = X[30].copy()
+    >>> x[1] = np.nan
+    >>> bool(abs(model.impute([x])[0, 1] - X[30, 1]) < 0.1)
+    True
+    """
+
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        kernel="rbf",
+        method="bayes",
+        n_inducing=50,
+        init="ppca",
+        n_init=1,
+        scale="none",
+        tol=1e-5,
+        max_iter=1000,
+        random_state=0,
+        n_threads=None,
+        verbose=False,
+    ):
+        self.n_components = n_components
+        self.kernel = kernel
+        self.method = method
+        self.n_inducing = n_inducing
+        self.init = init
+        self.n_init = n_init
+        self.scale = scale
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    _kind = "gplvm"
+
+    latent_mean_ = table("latent_mean", "ndarray of shape (n, q): means of the positions of the rows of the fit.")
+    latent_variance_ = table("latent_variance", "ndarray of shape (n, q): variances of those positions.")
+    relevance_ = table("relevance", "ndarray of shape (q,): relevance of each dimension relative to the largest.")
+    kernel_relevance_ = table("kernel_relevance", "ndarray of shape (q,): α of the kernel.")
+    inducing_ = table("inducing", "ndarray of shape (M, q): the points that stand for the surface.")
+    mean_ = table("mean", "ndarray of shape (p,): what is taken off each feature.")
+    _noise_variances = table("noise_variances", "ndarray of shape (p,): noise variance of each feature.")
+    n_components_ = learned("n_components", "int: number of latent dimensions, q.")
+    scale_ = learned("scale", "ndarray of shape (p,) or None: what each feature was divided by before the fit.")
+
+    @property
+    def noise_variance_(self):
+        """float or ndarray of shape (p,): noise variance of a cell; one for each feature where they were scaled."""
+        each = self._noise_variances
+        return each if self.scale_ is not None else float(each[0])
+
+    @property
+    def lower_bound_(self):
+        """float: what was maximised."""
+        return self._report()["gplvm"]["objective"]
+
+    def _request(self, rows):
+        if self.init != "ppca":
+            raise ValueError(f"init={self.init!r} must be 'ppca'")
+        whole("n_components", self.n_components)
+        options = {"method": self.method, "kernel": self.kernel, "starts": whole("n_init", self.n_init)}
+        return _covary.Request(
+            self._kind,
+            self.n_components,
+            scale=self.scale,
+            tolerance=self.tol,
+            max_iterations=whole("max_iter", self.max_iter),
+            seed=seed_of(self.random_state),
+            threads=self.n_threads,
+            n_inducing=whole("n_inducing", self.n_inducing),
+            **options,
+        )
+
+    @classmethod
+    def _of(cls, model, **parameters):
+        estimator = super()._of(model, **parameters)
+        details = estimator._report().get("gplvm") or {}
+        estimator.method = details.get("method", estimator.method)
+        estimator.kernel = details.get("kernel", estimator.kernel)
+        estimator.n_inducing = details.get("inducing", estimator.n_inducing)
+        return estimator
+
+    @property
+    def _n_features_out(self):
+        return self.n_components_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def transform(self, X):
+        """Positions of rows, given the cells that were observed: posterior means.
+
+        Parameters
+        ----------
+        X : as for `fit`
+
+        Returns
+        -------
+        ndarray of shape (n, q)
+        """
+        model = self._fitted()
+        rows = rows_of(self, X)
+        return model.transform(rows, False, is_single(X, rows), self.n_threads)
+
+    def posterior(self, X):
+        """Mean and covariance of the position of each row, given the cells that were observed.
+
+        Parameters
+        ----------
+        X : as for `fit`
+
+        Returns
+        -------
+        mean : ndarray of shape (n, q)
+        covariance : ndarray of shape (n, q, q)
+            Diagonal: the bound takes the coordinates of a position as independent.
+        """
+        model = self._fitted()
+        return model.posterior(rows_of(self, X), self.n_threads)
+
+    def place(self, X):
+        """Positions of rows, how sure they are, and whether another place explains a row about as well.
+
+        Parameters
+        ----------
+        X : as for `fit`
+
+        Returns
+        -------
+        dict of ndarrays
+            `mean` and `variance` of shape (n, q); `bound` of shape (n,), a lower bound on the log density of the observed
+            cells; `ambiguous` of shape (n,), bool: a second place, found from another start far away, has a bound that
+            is less than 3 below.
+        """
+        model = self._fitted()
+        found = model.place(rows_of(self, X), self.n_threads)
+        return dict(zip(("mean", "variance", "bound", "ambiguous"), found))
+
+    def inverse_transform(self, Z, return_std=False):
+        """Rows that positions stand for.
+
+        Parameters
+        ----------
+        Z : array-like of shape (n, q)
+        return_std : bool
+            Also give the standard deviation of a new cell there: of what is not known of the surface, and noise.
+
+        Returns
+        -------
+        ndarray of shape (n, p), or two of them
+        """
+        model = self._fitted()
+        Z = check_array(filled(Z), dtype=[np.float64, np.float32], input_name="Z")
+        if return_std:
+            return model.inverse_transform_with_std(Z.astype(np.float64), self.n_threads)
+        return model.inverse_transform(Z.astype(np.float64), False, Z.dtype == np.float32, self.n_threads)
+
+    reconstruct = DensityQuestions.reconstruct
+    impute = DensityQuestions.impute
+    sample_missing = DensityQuestions.sample_missing
+    predict_cells = DensityQuestions.predict_cells
+    conditional = DensityQuestions.conditional
+    sample = DensityQuestions.sample
