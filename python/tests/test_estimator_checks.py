@@ -32,9 +32,9 @@ ESTIMATORS = [
     covary.KernelPCA(),
     covary.KernelPCA(2, kernel="rbf", fit_inverse_transform=True),
     covary.KernelPCA(2, kernel="laplacian", n_landmarks=4),
-    covary.Autoencoder(max_iter=20),
+    covary.Autoencoder(1, max_iter=20),
     covary.Autoencoder(1, encoder=False, hidden=3, max_iter=20),
-    covary.Autoencoder(2, activation="linear"),
+    covary.Autoencoder(1, activation="linear"),
     covary.GPLVM(1, n_inducing=8, tol=1e-3),
     covary.GPLVM(2, kernel="linear", tol=1e-3),
 ]

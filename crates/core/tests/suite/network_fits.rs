@@ -40,7 +40,10 @@ fn a_helix_is_one_latent_variable_and_the_objective_only_falls() {
     let new = helix(300, 0.05, 2);
     let pca = Pca::new(1).fit(&x).unwrap().model;
     for encoder in [true, false] {
-        let Fit { model, report } = Autoencoder::new(1).encoder(encoder).fit(&x).unwrap();
+        let family = Autoencoder::new(1).encoder(encoder).hidden(12);
+        // Searches of each row take longer, and a hundred steps are enough.
+        let family = if encoder { family } else { family.max_iterations(120) };
+        let Fit { model, report } = family.fit(&x).unwrap();
         assert!(report.trace.windows(2).all(|pair| pair[1] <= pair[0] + 1e-9 * pair[0].abs()));
         let about = report.network().unwrap();
         relative(about.explained_by_pca, explained(&pca, &x), 0.02, "the start is PCA");
@@ -59,28 +62,32 @@ fn a_helix_is_one_latent_variable_and_the_objective_only_falls() {
     }
 }
 
-/// Issue, Show 7: helix.csv with one latent variable, complete and with one of three cells blanked in each row.
+/// helix.csv with one latent variable, complete and with one of three cells blanked in each row; a quarter of the rows in
+/// `make test`, where nothing is hidden from the searches so that a hundred steps are enough.
 #[test]
-fn the_helix_of_pcamethods() {
-    let Some(x) = data_set("helix") else { return };
-    let fit = Autoencoder::new(1).fit(&x).unwrap();
-    let r2 = explained(&fit.model, &x);
+fn soak_the_helix_of_pcamethods() {
+    let Some(all) = data_set("helix") else { return };
+    let fit = Autoencoder::new(1).fit(&all).unwrap();
+    let r2 = explained(&fit.model, &all);
     assert!(r2 >= 0.99, "{r2}");
-    let fit = Autoencoder::new(1).encoder(false).fit(&x).unwrap();
+    let step = soak(4, 1);
+    let x = Mat::from_fn(all.nrows() / step, 3, |i, j| all[(step * i, j)]);
+    let family = Autoencoder::new(1).hidden(12).early_stopping(false).max_iterations(soak(120, 500));
+    let fit = family.clone().encoder(false).fit(&x).unwrap();
     let noise = fit.model.noise_variance().sqrt();
     let r2 = explained(&fit.model, &x);
     assert!(r2 >= 0.99, "{r2}");
     let mut rng = Rng(6);
     let blanked: Vec<usize> = (0..x.nrows()).map(|_| rng.below(3)).collect();
     let y = Mat::from_fn(x.nrows(), 3, |i, j| if blanked[i] == j { f64::NAN } else { x[(i, j)] });
-    let fit = Autoencoder::new(1).fit(&y).unwrap();
+    let fit = family.fit(&y).unwrap();
     assert!(!fit.report.network().unwrap().encoder && fit.report.plan.reason.contains("missing"));
     let filled = fit.model.impute_with_std(&table(&y)).unwrap();
     let mut errors: Vec<f64> =
         (0..x.nrows()).map(|i| (filled.cells[(i, blanked[i])] - x[(i, blanked[i])]).abs()).collect();
     errors.sort_by(f64::total_cmp);
-    println!("noise {noise}, median error {}, 90 % {}", errors[500], errors[900]);
-    assert!(errors[500] < 2.0 * noise, "median {} of noise {noise}", errors[500]);
+    let median = errors[errors.len() / 2];
+    assert!(median < 2.0 * noise, "median {median} of noise {noise}");
 }
 
 /// Hidden cells of rows of the model itself are in their 95 % intervals about as often.
@@ -90,7 +97,8 @@ fn deviations_of_filled_cells_are_right() {
     let mut rng = Rng(9);
     let blanked: Vec<usize> = (0..500).map(|_| rng.below(6)).collect();
     let y = Mat::from_fn(500, 3, |i, j| if blanked[i] == j { f64::NAN } else { x[(i, j)] });
-    let model = Autoencoder::new(1).fit(&y).unwrap().model;
+    let family = Autoencoder::new(1).hidden(12).early_stopping(false).max_iterations(120);
+    let model = family.fit(&y).unwrap().model;
     let filled = model.impute_with_std(&table(&y)).unwrap();
     let hidden: Vec<usize> = (0..500).filter(|i| blanked[*i] < 3).collect();
     let inside = |i: &&usize| {
@@ -98,13 +106,12 @@ fn deviations_of_filled_cells_are_right() {
         (filled.cells[(**i, j)] - x[(**i, j)]).abs() <= 1.96 * filled.std[(**i, j)]
     };
     let share = hidden.iter().filter(inside).count() as f64 / hidden.len() as f64;
-    println!("covered {share} of {}", hidden.len());
     // Where a cell leaves two turns possible the mode is one of them: below 95 %, but not far.
     assert!((0.80..=1.0).contains(&share), "{share}");
 }
 
 #[test]
-fn the_same_bits_on_any_number_of_threads_and_from_any_precision_of_the_clock() {
+fn the_same_bits_on_any_number_of_threads() {
     let x = helix(3000, 0.05, 4);
     let y = Mat::from_fn(600, 3, |i, j| if (i + j) % 4 == 0 { f64::NAN } else { x[(5 * i, j)] });
     let bytes = |family: Autoencoder, x: &Mat<f64>| {

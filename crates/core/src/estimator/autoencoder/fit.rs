@@ -10,7 +10,7 @@ use crate::algorithm::network::{Adam, Descent, Trained, Training};
 use crate::algorithm::{Journey, Limits, Stop, drive};
 use crate::blocks::Frame;
 use crate::control::Control;
-use crate::data::RowSource;
+use crate::data::{RowSource, counted_rows};
 use crate::error::{Error, Result};
 use crate::estimator::{Details, Fit, Plan, Ppca, Report, Run, Solver};
 use crate::evidence::HiddenPart;
@@ -95,7 +95,8 @@ impl Autoencoder {
         frame: &Arc<Frame>,
         incomplete: bool,
     ) -> Result<Arc<Network>> {
-        let (hidden, encoder) = (self.units(spectrum.rows()), self.encoder && !incomplete);
+        let (hidden, encoder) =
+            (self.units(counted_rows(spectrum.rows(), spectrum.weight())), self.encoder && !incomplete);
         let (p, q) = (spectrum.n_features(), spectrum.n_components());
         memory::check("the weights of the network", &[NUMBERS_PER_WEIGHT, hidden.max(1), 2 * (p + q + 1)])?;
         let start = Start { spectrum, ppca, frame, hidden, encoder, seed: self.run.seed };

@@ -27,7 +27,7 @@ struct Details {
     unit: f64,
     latent: usize,
     units: usize,
-    encoder: bool,
+    encoder_units: Option<usize>,
 }
 
 impl Portable for NetworkSums {
@@ -58,7 +58,7 @@ impl Portable for NetworkSums {
             unit,
             latent: network.n_latent(),
             units: network.decoder.n_hidden(),
-            encoder: network.encoder.is_some(),
+            encoder_units: network.encoder.as_ref().map(CurvedMap::n_hidden),
         };
         to_bytes("network_sums", &details, &tensors)
     }
@@ -102,9 +102,12 @@ fn read_network(file: &Container, details: &Details) -> Result<Network> {
         return Err(impossible());
     }
     let decoder = read_map(file, "decoder", (q, p, h))?;
-    let encoder = match details.encoder {
-        true => Some(read_map(file, "encoder", (p, q, h))?),
-        false => None,
+    let encoder = match details.encoder_units {
+        Some(units) if p.saturating_mul(units) > file.vector("encoder", None)?.len() => {
+            return Err(impossible());
+        }
+        Some(units) => Some(read_map(file, "encoder", (p, q, units))?),
+        None => None,
     };
     let anchors = match file.has("anchors") {
         true => file.matrix("anchors", [Some(q), None])?,
