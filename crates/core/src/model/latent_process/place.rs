@@ -198,7 +198,7 @@ impl LatentProcess {
 
 /// What the searches for all rows share.
 struct Shared {
-    curvature: Vec<f64>,  // of complete rows
+    curvature: Vec<f64>, // of complete rows
     reduction: Mat<f64>, // (M × M), of points
 }
 
