@@ -91,7 +91,7 @@ class GPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     >>> import numpy as np
     >>> from covary import GPLVM
     >>> t = np.linspace(-2, 2, 60)
-    >>> X = np.column_stack([t, np.sin(2 * t), np.cos(2 * t)])
+    >>> X = np.column_stack([t, np.sin(2 * t), np.cos(2 * t)]) + 0.02 * np.random.default_rng(0).normal(size=(60, 3))
     >>> model = GPLVM(1, n_inducing=12).fit(X)
     >>> z = model.latent_mean_[:, 0]
     >>> bool(abs(np.corrcoef(z, t)[0, 1]) > 0.95)

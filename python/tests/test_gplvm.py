@@ -100,7 +100,7 @@ def test_scaled_features_have_noise_of_their_own():
     ("options", "words"),
     [
         ({"n_components": 0}, "n_components|latent dimensions"),
-        ({"n_components": 9}, "allow 1 to 3"),
+        ({"n_components": 9}, "between 1 and 3"),
         ({"kernel": "cosine"}, "rbf or linear"),
         ({"method": "mcmc"}, "bayes or map"),
         ({"init": "random"}, "ppca"),

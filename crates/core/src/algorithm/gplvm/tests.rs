@@ -171,3 +171,27 @@ fn the_gradient_of_the_exact_posterior_is_that_of_finite_differences() {
         assert!((gradient[i] - slope).abs() <= 1e-6 * slope.abs().max(1e-2), "{i}: {} {slope}", gradient[i]);
     }
 }
+
+/// A row of weight 2 is a row written twice, one of weight 0 is none; and masks that hide nothing change nothing.
+#[test]
+fn weights_count_rows_and_masks_count_cells() {
+    let (control, form) = (Control::new(), LatentForm::Rbf);
+    let y = rows(3, 3, false);
+    let (once, twice) =
+        (Layout { rows: 3, inducing: 4, latent: 2 }, Layout { rows: 4, inducing: 4, latent: 2 });
+    let x = somewhere(once, form);
+    let source = [0, 1, 1, 2]; // of each row that is written
+    let copied = Mat::from_fn(4, 3, |i, j| y[(source[i], j)]);
+    let of =
+        |part: &[f64]| -> Vec<f64> { source.iter().flat_map(|i| part[2 * i..2 * i + 2].to_vec()).collect() };
+    let mut long = of(&x[once.mean()]);
+    long.extend(of(&x[once.log_variance()]));
+    long.extend(&x[once.points().start..]);
+    let Rows::Table(weighted) = Rows::from(&y) else { unreachable!() };
+    let weighted = weighted.with_weights(vec![1.0, 2.0, 1.0]).unwrap();
+    let expected = bound(&table(&copied, false), twice, form, false).value(&long, &control).unwrap().0;
+    for masked in [false, true] {
+        let found = bound(&weighted, once, form, masked).value(&x, &control).unwrap().0;
+        assert!((found - expected).abs() < 1e-9 * expected.abs(), "{masked}: {found} {expected}");
+    }
+}
