@@ -79,11 +79,9 @@ impl BlockLanczos {
         let drawn = WIDTH.min(n - (self.filled + b).min(n));
         let mut block = Mat::zeros(n, b + drawn);
         block.as_mut().subcols_mut(0, b).copy_from(self.next.as_ref());
-        let random = block.as_mut().subcols_mut(b, drawn);
-        random
-            .col_iter_mut()
-            .flat_map(|c| c.iter_mut())
-            .for_each(|x| *x = StandardNormal.sample(&mut self.rng));
+        for j in b..b + drawn {
+            block.col_as_slice_mut(j).iter_mut().for_each(|x| *x = StandardNormal.sample(&mut self.rng));
+        }
         self.next = orthonormal_outside(&block, self.basis());
         self.starts += drawn;
     }

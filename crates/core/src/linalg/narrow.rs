@@ -210,7 +210,7 @@ fn add_terms<S: Simd, const R: usize, T: Terms<R>>(
     width: usize,
     terms: T,
 ) {
-    if width % S::F64_LANES != 0 {
+    if !width.is_multiple_of(S::F64_LANES) {
         return add_terms_cell_by_cell(out, block, width, terms);
     }
     let ((out, _), (block, _)) = (S::as_mut_simd_f64s(out), S::as_simd_f64s(block));

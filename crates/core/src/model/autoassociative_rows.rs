@@ -11,7 +11,7 @@ use super::{AutoassociativeNetwork, Conditional, Imputed, Model, Posterior, Pred
 use crate::control::Control;
 use crate::data::{Chunk, Observed, RowSource, Rows, map_chunks};
 use crate::error::{Error, Result};
-use crate::linalg::{Mat, MatRef, dot, product};
+use crate::linalg::{ColRef, Mat, MatRef, dot, product};
 use crate::memory;
 use crate::network::{Mode, ModeSearch};
 
@@ -166,7 +166,7 @@ impl AutoassociativeNetwork {
 
 /// The columns of a block whose columns lie side by side.
 fn columns<'a>(x: MatRef<'a, f64>) -> impl Iterator<Item = &'a [f64]> {
-    (0..x.ncols()).filter_map(move |i| x.col(i).try_as_col_major().map(|column| column.as_slice()))
+    (0..x.ncols()).filter_map(move |i| x.col(i).try_as_col_major().map(ColRef::as_slice))
 }
 
 /// Questions about rows count every row, whatever its weight.

@@ -35,6 +35,9 @@ pub(crate) trait Smooth {
     fn size(&self) -> f64;
 }
 
+/// A higher point, its value, and what is known there.
+type Better<F> = (Vec<f64>, f64, F);
+
 /// Where an ascent stands.
 pub(crate) struct Ascent<'a, S: Smooth> {
     surface: &'a S,
@@ -86,7 +89,7 @@ impl<'a, S: Smooth> Ascent<'a, S> {
     }
 
     /// The first of ever shorter steps that gains enough.
-    fn search(&self, direction: &[f64], control: &Control<'_>) -> Result<Option<(Vec<f64>, f64, S::Found)>> {
+    fn search(&self, direction: &[f64], control: &Control<'_>) -> Result<Option<Better<S::Found>>> {
         let slope = self.slope(direction);
         if slope.is_nan() || slope <= 0.0 {
             return Ok(None);
