@@ -62,6 +62,9 @@ fn latent_process(model: &dyn covary::model::Model) -> covary::Result<&LatentPro
     })
 }
 
+/// A table of numbers for Python.
+type Matrix<'py> = Bound<'py, PyArray2<f64>>;
+
 #[pymethods]
 impl Model {
     /// Rows (n, p) of latent coordinates (n, q), and the standard deviation of a new cell there.
@@ -71,7 +74,7 @@ impl Model {
         py: Python<'py>,
         latent: PyReadonlyArray2<'py, f64>,
         threads: Option<Threads>,
-    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>)> {
+    ) -> PyResult<(Matrix<'py>, Matrix<'py>)> {
         let (inner, latent) = (Arc::clone(&self.inner), given::matrix(py, &latent)?);
         let decode = move |_: &Control<'_>| {
             let found = inner.decoder()?.decode_with_std(latent.as_ref())?;
@@ -95,12 +98,7 @@ impl Model {
         py: Python<'py>,
         rows: &Rows,
         threads: Option<Threads>,
-    ) -> PyResult<(
-        Bound<'py, PyArray2<f64>>,
-        Bound<'py, PyArray2<f64>>,
-        Bound<'py, PyArray1<f64>>,
-        Bound<'py, PyArray1<bool>>,
-    )> {
+    ) -> PyResult<(Matrix<'py>, Matrix<'py>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<bool>>)> {
         let (mean, variance, bound, ambiguous) = self.ask(py, rows, threads, |m, rows| {
             let placed = latent_process(m)?.place(rows)?;
             Ok((double(&placed.mean)?, double(&placed.variance)?, placed.bound, placed.ambiguous))
