@@ -97,7 +97,7 @@ fn sources(n: usize, p: usize) {
     let x = MatRef::from_row_major_slice(&cells, n, p);
     let family = Ica::new(p).noise(false).starts(1);
     let (fit, found) = seconds(7, || family.fit(x).unwrap());
-    let (product, _) = seconds(7, || &x * Mat::<f64>::identity(p, p));
+    let (product, _) = seconds(7, || x * Mat::<f64>::identity(p, p));
     println!("ica {n} × {p}: {fit:.4} s, {} passes", found.report.passes);
     println!("  one product of the rows with p × p by faer {product:.4} s, ratio {:.1}", fit / product);
 }
