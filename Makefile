@@ -52,7 +52,7 @@ pictures: $(VENV)/ready ## the pictures of docs/plots.md, from the package as `m
 	$(VENV)/bin/python docs/examples/plots.py
 
 bench: ## fits against the physical work they contain, in one run
-	cargo bench -p covary --bench foundation --bench holes --bench factor --bench select --bench groups
+	cargo bench -p covary --bench foundation --bench holes --bench factor --bench select --bench groups --bench curved
 
 compare: $(VENV)-bench/ready ## the Python package and its peers side by side, in one run (QUICK=1 for small sizes)
 	$(VENV)-bench/bin/maturin build --release --out target/wheels-release

@@ -164,12 +164,12 @@ impl Psi {
         &self,
         block: &PsiBlock,
         (mean, variance): (&[f64], &[f64]),
-        by: RowAdjoint<'_>,
+        mut by: RowAdjoint<'_>,
         sums: Option<&mut PsiAdjoint>,
     ) {
         match self.kernel.form() {
             LatentForm::Rbf => self.pull_back_rbf(block, (mean, variance), by, sums),
-            LatentForm::Linear => self.pull_back_linear((mean, variance), by, sums),
+            LatentForm::Linear => self.pull_back_linear((mean, variance), &mut by, sums),
         }
     }
 
@@ -226,7 +226,7 @@ impl Psi {
     fn pull_back_linear(
         &self,
         (mean, variance): (&[f64], &[f64]),
-        by: RowAdjoint<'_>,
+        by: &mut RowAdjoint<'_>,
         mut sums: Option<&mut PsiAdjoint>,
     ) {
         let (alpha, q, m) = (self.kernel.relevance(), self.kernel.n_latent(), self.points.nrows());

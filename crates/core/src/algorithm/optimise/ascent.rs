@@ -46,6 +46,13 @@ pub(crate) struct Ascent<'a, S: Smooth> {
     values: Vec<f64>,
 }
 
+/// A point that is good enough.
+struct Better<F> {
+    x: Vec<f64>,
+    value: f64,
+    found: F,
+}
+
 impl<'a, S: Smooth> Ascent<'a, S> {
     /// At a point; `memory` past steps are remembered.
     pub(crate) fn at(surface: &'a S, x: Vec<f64>, memory: usize, control: &Control<'_>) -> Result<Self> {
@@ -86,7 +93,7 @@ impl<'a, S: Smooth> Ascent<'a, S> {
     }
 
     /// The first of ever shorter steps that gains enough.
-    fn search(&self, direction: &[f64], control: &Control<'_>) -> Result<Option<(Vec<f64>, f64, S::Found)>> {
+    fn search(&self, direction: &[f64], control: &Control<'_>) -> Result<Option<Better<S::Found>>> {
         let slope = self.slope(direction);
         if slope.is_nan() || slope <= 0.0 {
             return Ok(None);
@@ -99,7 +106,7 @@ impl<'a, S: Smooth> Ascent<'a, S> {
                 Ok(there) => there,
             };
             let enough = value.is_finite() && value > self.value + LEAST_SHARE * length * slope;
-            Ok(enough.then_some((x, value, found)))
+            Ok(enough.then_some(Better { x, value, found }))
         })
     }
 
@@ -143,7 +150,7 @@ impl<S: Smooth> Iteration for Ascent<'_, S> {
             self.newton.observe(&self.x, &self.gradient);
             found = self.search(&self.steepest(), control)?;
         }
-        let Some((x, value, found)) = found else { return Ok(None) };
+        let Some(Better { x, value, found }) = found else { return Ok(None) };
         let gradient = self.surface.gradient(&x, &found, control)?;
         (self.x, self.value, self.found, self.gradient) = (x, value, found, gradient);
         self.values.push(value);

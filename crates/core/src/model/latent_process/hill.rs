@@ -33,9 +33,9 @@ trait Hill: Sync {
 }
 
 /// Climbs to where steps gain nothing any more.
-fn climbed(hill: &dyn Hill, start: Vec<f64>) -> (Vec<f64>, f64) {
+fn climbed(hill: &dyn Hill, start: &[f64]) -> (Vec<f64>, f64) {
     let mut newton = QuasiNewton::remembering(MEMORY);
-    let (mut x, (mut value, mut gradient)) = (start.clone(), hill.climb(&start));
+    let (mut x, (mut value, mut gradient)) = (start.to_vec(), hill.climb(start));
     let mut idle = 0;
     newton.observe(&x, &gradient);
     for _ in 0..STEPS {
@@ -98,8 +98,8 @@ impl<'a> SpreadHill<'a> {
 
     pub(super) fn search(&self, (mean, variance): (Vec<f64>, Vec<f64>)) -> Place {
         let q = mean.len();
-        let start = mean.into_iter().chain(variance.iter().map(|v| v.max(1e-12).ln())).collect();
-        let (x, bound) = climbed(self, start);
+        let start: Vec<f64> = mean.into_iter().chain(variance.iter().map(|v| v.max(1e-12).ln())).collect();
+        let (x, bound) = climbed(self, &start);
         Place { mean: x[..q].to_vec(), variance: x[q..].iter().map(|v| v.exp()).collect(), bound }
     }
 }
@@ -156,7 +156,7 @@ impl<'a> PointHill<'a> {
     }
 
     pub(super) fn search(&self, (start, _): (Vec<f64>, Vec<f64>)) -> Place {
-        let (mean, bound) = climbed(self, start);
+        let (mean, bound) = climbed(self, &start);
         let (_, jacobian, total) = self.slopes(&mean);
         // Laplace's approximation by Gauss and Newton: S⁻¹ = 1 + Σⱼ (∂mⱼ/∂x)² / (v + σ²)
         let steep = |k: usize| self.observed.iter().map(|j| jacobian[(k, *j)].powi(2)).sum::<f64>();
