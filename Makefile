@@ -55,7 +55,7 @@ pictures: $(VENV)/ready ## the pictures of README.md and docs, from the package 
 	VENV=$(CURDIR)/$(VENV) PYTHON=$(PYTHON) sh web/run.sh pictures
 
 bench: ## fits against the physical work they contain, in one run
-	cargo bench -p covary --bench foundation --bench holes --bench factor --bench select --bench groups --bench kernels
+	cargo bench -p covary --bench foundation --bench holes --bench factor --bench select --bench groups --bench kernels --bench curved
 
 # The bars of README.md are drawn from bench/speed.json: bench/compare.py --json bench/speed.json, then make pictures.
 compare: $(VENV)-bench/ready ## the Python package and its peers side by side, in one run (QUICK=1 for small sizes)

@@ -76,8 +76,9 @@ def missing(folder):
 
 
 def faces(folder):
-    x = pd.read_csv(folder / "frey_faces.csv.gz").to_numpy(float)
-    hidden = np.random.default_rng(0).uniform(size=(965, 560)) < 0.5
+    rng = np.random.default_rng(0)
+    x = rng.permutation(pd.read_csv(folder / "frey_faces.csv.gz").to_numpy(float))
+    hidden = rng.uniform(size=(965, 560)) < 0.5
     holes = np.where(hidden, np.nan, x[1000:])
     for q in (2, 5, 10, 30, 50, 100, 150):
         cells = covary.PPCA(q).fit(x[:1000]).impute(holes)

@@ -76,7 +76,11 @@ fn exact_models_and_dual_ppca() {
         2,
         &["at most 2000", "the method bayes takes any number"],
     );
-    place.fails(&["fit", "x.csv", "--model", "gplvm", "-q", "4"], 3, &["4 components asked for"]);
+    place.fails(
+        &["fit", "x.csv", "--model", "gplvm", "-q", "4"],
+        3,
+        &["4 components are too many", "allow -q 1 to 3"],
+    );
 }
 
 /// The limit on steps leaves a model, and says so by its exit code.

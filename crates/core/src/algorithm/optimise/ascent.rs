@@ -49,6 +49,13 @@ pub(crate) struct Ascent<'a, S: Smooth> {
     values: Vec<f64>,
 }
 
+/// A point that is good enough.
+struct Better<F> {
+    x: Vec<f64>,
+    value: f64,
+    found: F,
+}
+
 impl<'a, S: Smooth> Ascent<'a, S> {
     /// At a point; `memory` past steps are remembered.
     pub(crate) fn at(surface: &'a S, x: Vec<f64>, memory: usize, control: &Control<'_>) -> Result<Self> {
@@ -102,7 +109,7 @@ impl<'a, S: Smooth> Ascent<'a, S> {
                 Ok(there) => there,
             };
             let enough = value.is_finite() && value > self.value + LEAST_SHARE * length * slope;
-            Ok(enough.then_some((x, value, found)))
+            Ok(enough.then_some(Better { x, value, found }))
         })
     }
 
@@ -146,7 +153,7 @@ impl<S: Smooth> Iteration for Ascent<'_, S> {
             self.newton.observe(&self.x, &self.gradient);
             found = self.search(&self.steepest(), control)?;
         }
-        let Some((x, value, found)) = found else { return Ok(None) };
+        let Some(Better { x, value, found }) = found else { return Ok(None) };
         let gradient = self.surface.gradient(&x, &found, control)?;
         (self.x, self.value, self.found, self.gradient) = (x, value, found, gradient);
         self.values.push(value);
