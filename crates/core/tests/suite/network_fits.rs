@@ -284,7 +284,6 @@ fn soak_digits_and_faces_are_rebuilt_better_than_by_pca() {
             let model = family.fit(&seen).unwrap().model;
             let (ours, pca) =
                 (error_of(&model, &unseen), error_of(&Pca::new(*q).fit(&seen).unwrap().model, &unseen));
-            println!("{name} q {q}: {ours} beside PCA's {pca}");
             assert!(ours < pca, "{name} q {q}: {ours} and {pca}");
         }
     }

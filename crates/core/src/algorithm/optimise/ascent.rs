@@ -35,9 +35,6 @@ pub(crate) trait Smooth {
     fn size(&self) -> f64;
 }
 
-/// A higher point, its value, and what is known there.
-type Better<F> = (Vec<f64>, f64, F);
-
 /// Where an ascent stands.
 pub(crate) struct Ascent<'a, S: Smooth> {
     surface: &'a S,
