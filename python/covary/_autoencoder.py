@@ -33,9 +33,10 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         observed cells by Laplace's approximation. Always so where cells are missing.
     alpha : float
         Decay of the weights towards those of PCA. It has no unit.
-    early_stopping : bool
+    early_stopping : bool or "auto"
         Hide a tenth of the rows (without an encoder: of the cells) from the fit where there are at least a hundred
-        rows, end when they are predicted no better, and keep the network that predicted them best.
+        rows, end when they are predicted no better, and keep the network that predicted them best. "auto" does so where
+        there is an encoder.
     solver : {"auto", "lbfgs", "adam"}
         All rows at once, or batches of them; "auto" takes batches where rows times weights exceed 1e8.
     scale : {"none", "unit", "pareto", "range"}
@@ -130,11 +131,11 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         activation="tanh",
         encoder=True,
         alpha=1e-3,
-        early_stopping=True,
+        early_stopping="auto",
         solver="auto",
         scale="none",
         tol=1e-4,
-        max_iter=500,
+        max_iter=1000,
         random_state=0,
         n_threads=None,
         verbose=False,
@@ -163,7 +164,7 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             activation=self._one_of("activation", ("tanh", "linear")),
             encoder=bool(self.encoder),
             alpha=_number("alpha", self.alpha),
-            early_stopping=bool(self.early_stopping),
+            early_stopping=None if self.early_stopping == "auto" else bool(self.early_stopping),
             solver=self._one_of("solver", ("auto", "lbfgs", "adam")),
             scale=self.scale,
             tolerance=_number("tol", self.tol),

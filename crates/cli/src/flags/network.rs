@@ -20,8 +20,8 @@ pub(crate) struct NetworkFlags {
     /// Decay of the weights towards PCA [default: 0.001]
     #[arg(long, value_name = "X", value_parser = args::number, allow_negative_numbers = true)]
     pub(crate) alpha: Option<f64>,
-    /// Hide no part of the data from the fit; without it a tenth is hidden of at least a hundred rows, and the fit ends
-    /// when it is predicted no better
+    /// Hide no part of the data from the fit; otherwise, where there is an encoder, a tenth of at least a hundred rows is
+    /// hidden, and the fit ends when it is predicted no better
     #[arg(long)]
     pub(crate) no_early_stopping: bool,
 }

@@ -24,8 +24,8 @@ pub(super) fn autoencoder(wanted: &Wanted<'_>) -> Result<(Arc<dyn Family>, Strin
             None | Some(ActivationName::Tanh) => Activation::Tanh,
             Some(ActivationName::Linear) => Activation::Linear,
         };
-        family =
-            family.activation(activation).encoder(!flags.no_encoder).early_stopping(!flags.no_early_stopping);
+        family = family.activation(activation).encoder(!flags.no_encoder);
+        family = if flags.no_early_stopping { family.early_stopping(false) } else { family };
         family = flags.hidden.map_or(family.clone(), |units| family.hidden(units));
         family = flags.alpha.map_or(family.clone(), |alpha| family.alpha(alpha));
     }

@@ -68,7 +68,7 @@ fn what_makes_no_sense_is_refused() {
     place.fails(&["fit", "line.csv", "-k", "2"], 2, &["-k is for k-means", "--model kmeans"]);
     place.fails(&["assign", "m.covary", "line.csv", "--probabilities"], 2, &["k-means does not have"]);
     place.fails(&["score", "m.covary", "line.csv"], 2, &["k-means does not have a density"]);
-    place.fails(&["sample", "m.covary", "-n", "2"], 2, &["k-means does not have a density"]);
+    place.fails(&["sample", "m.covary", "-n", "2"], 2, &["k-means does not have new rows to draw"]);
     place.write("bad.csv", "a,b\n1,2\ninf,3\n4,5\n");
     place.fails(&["fit", "bad.csv", "--model", "kmeans", "-k", "2"], 3, &["bad.csv", "inf"]);
     place.write("whole.csv", "a,b\n1,2\n2,3\n4,5\n");

@@ -115,7 +115,7 @@ fn what_makes_no_sense_is_refused_by_name() {
     place.fails(&["fit", "x.csv", "--model", "kpca", "--kernel", "precomputed", "-q", "1"], 3, &["square"]);
     place.ok(&["fit", "x.csv", "--model", "kpca", "-q", "2", "-o", "m.covary"]);
     place.fails(&["impute", "m.covary", "holes.csv"], 2, &["kernel PCA does not have"]);
-    place.fails(&["sample", "m.covary", "-n", "3"], 2, &["kernel PCA does not have a density"]);
+    place.fails(&["sample", "m.covary", "-n", "3"], 2, &["kernel PCA does not have new rows to draw"]);
 }
 
 #[test]

@@ -52,8 +52,8 @@ fn a_helix_is_one_latent_variable_and_the_objective_only_falls() {
         assert!(seen > 0.99 && unseen > 0.985, "{encoder}: {seen} and {unseen}");
         assert!(explained(&pca, &new) < 0.9);
         close(about.explained, seen, 1e-9, "what the report says");
-        let (before, after) = about.hidden_error.unwrap();
-        assert!(after < 0.3 * before, "{before} {after}");
+        assert_eq!(about.hidden_error.is_some(), encoder);
+        assert!(about.hidden_error.is_none_or(|(before, after)| after < 0.3 * before));
         let z = model.encode(&table(&x)).unwrap();
         // Along the curve: nearly always one way.
         let steps =
@@ -62,8 +62,8 @@ fn a_helix_is_one_latent_variable_and_the_objective_only_falls() {
     }
 }
 
-/// helix.csv with one latent variable, complete and with one of three cells blanked in each row; a quarter of the rows in
-/// `make test`, where nothing is hidden from the searches so that a hundred steps are enough.
+/// helix.csv with one latent variable, complete and with one of three cells blanked in each row; a quarter of the rows and
+/// a hundred steps in `make test`.
 #[test]
 fn soak_the_helix_of_pcamethods() {
     let Some(all) = data_set("helix") else { return };
@@ -72,7 +72,7 @@ fn soak_the_helix_of_pcamethods() {
     assert!(r2 >= 0.99, "{r2}");
     let step = soak(4, 1);
     let x = Mat::from_fn(all.nrows() / step, 3, |i, j| all[(step * i, j)]);
-    let family = Autoencoder::new(1).hidden(12).early_stopping(false).max_iterations(soak(120, 500));
+    let family = Autoencoder::new(1).hidden(12).max_iterations(soak(120, 500));
     let fit = family.clone().encoder(false).fit(&x).unwrap();
     let noise = fit.model.noise_variance().sqrt();
     let r2 = explained(&fit.model, &x);
@@ -97,7 +97,7 @@ fn deviations_of_filled_cells_are_right() {
     let mut rng = Rng(9);
     let blanked: Vec<usize> = (0..500).map(|_| rng.below(6)).collect();
     let y = Mat::from_fn(500, 3, |i, j| if blanked[i] == j { f64::NAN } else { x[(i, j)] });
-    let family = Autoencoder::new(1).hidden(12).early_stopping(false).max_iterations(120);
+    let family = Autoencoder::new(1).hidden(12).max_iterations(120);
     let model = family.fit(&y).unwrap().model;
     let filled = model.impute_with_std(&table(&y)).unwrap();
     let hidden: Vec<usize> = (0..500).filter(|i| blanked[*i] < 3).collect();

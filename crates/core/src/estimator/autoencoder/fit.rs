@@ -138,7 +138,8 @@ impl Autoencoder {
         (rows, solver): (usize, Solver),
         control: &Control<'_>,
     ) -> Result<(Trained, Journey)> {
-        let hides = self.early_stopping && rows >= ROWS_TO_HIDE && start.decoder.n_hidden() > 0;
+        let early_stopping = self.early_stopping.unwrap_or(start.encoder.is_some());
+        let hides = early_stopping && rows >= ROWS_TO_HIDE && start.decoder.n_hidden() > 0;
         let hidden_part = hides.then_some(HiddenPart { one_in: HIDDEN_ONE_IN, seed: self.run.seed });
         // The loss of a network without an encoder is divided by the noise, and so is its decay.
         let decay = if start.encoder.is_some() { self.alpha } else { self.alpha / start.noise };

@@ -21,7 +21,7 @@ use crate::evidence::Moments;
 use crate::model::{AnyModel, AutoassociativeNetwork, Kind, kind};
 
 /// Limit on the steps when nobody gives one.
-const MAX_ITERATIONS: usize = 500;
+const MAX_ITERATIONS: usize = 1000;
 /// Weight decay when nobody gives one.
 const ALPHA: f64 = 1e-3;
 
@@ -100,7 +100,7 @@ pub struct Autoencoder {
     activation: Activation,
     encoder: bool,
     alpha: f64,
-    early_stopping: bool,
+    early_stopping: Option<bool>, // unless told, where there is an encoder
     solver: Solver,
     run: Run,
 }
@@ -114,7 +114,7 @@ impl Autoencoder {
             activation: Activation::default(),
             encoder: true,
             alpha: ALPHA,
-            early_stopping: true,
+            early_stopping: None,
             solver: Solver::Auto,
             run: Run::default(),
         }
@@ -140,10 +140,11 @@ impl Autoencoder {
         Self { alpha, ..self }
     }
 
-    /// Whether a part of the data is hidden from the fit and ends it; so by default where there are at least a hundred
-    /// rows.
+    /// Whether a part of the data is hidden from the fit and ends it, where there are at least a hundred rows; so by default
+    /// where there is an encoder. Without one the objective is a likelihood, and the few cells that are left of a row may
+    /// lie near several turns of the surface: of a helix early stopping kept PCA.
     pub fn early_stopping(self, early_stopping: bool) -> Self {
-        Self { early_stopping, ..self }
+        Self { early_stopping: Some(early_stopping), ..self }
     }
 
     /// lbfgs (all rows at once), adam (batches) or automatically: adam where rows times weights exceed 1e8.
