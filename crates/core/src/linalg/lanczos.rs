@@ -4,7 +4,7 @@
 //! The basis Q grows by the images of its last vectors, made orthogonal to all before (\[GU77\]), so that AQ = QT + N C Eᵀ:
 //! what the basis misses lies along the next block N, and residuals of Ritz pairs follow from the small matrices T and
 //! C. Fewer columns are multiplied in all than with blocks that hold every wanted vector: 104 instead of 132 for ten
-//! vectors of a kernel matrix, 152 instead of 352 for thirty.
+//! vectors of a kernel matrix, 152 to 160 instead of 352 for thirty.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;

@@ -12,7 +12,7 @@ use super::{Mat, MatRef};
 /// Columns of one register of the usual vector unit: vectors are filled up to so many.
 const LANES: usize = 4;
 /// Rows of the result that share what is loaded of the vectors. Four rows of two registers are eight sums, as many as
-/// hide how long an addition takes; with twelve, sums were moved to memory and back (10 instead of 34 GFlop/s).
+/// hide how long an addition takes; with twelve, sums were moved to memory and back.
 const ROWS: usize = 4;
 
 /// A few vectors (n × b), row after row; zeros fill each row up to whole registers.
