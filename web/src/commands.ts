@@ -31,5 +31,9 @@ export function inspect(about: About, flags = ''): string {
   return ['covary inspect', quoted(about.model), flags].filter((word) => word !== '').join(' ');
 }
 
-/** How many components: a command about the data alone. */
-export const selectCommand = (about: About): string => (about.data ? `covary select ${quoted(about.data)}` : 'covary.select(X)');
+/** How many components: a command about the data alone, without the numbers that are not in the model. */
+export function selectCommand({ data, carried }: About): string {
+  if (!data) return 'covary.select(X)';
+  const others = carried.filter(({ name, labels }) => labels === null && !name.includes(',')).map(({ name }) => name);
+  return ['covary select', quoted(data), ...(others.length > 0 ? ['--drop', quoted(others.join(','))] : [])].join(' ');
+}

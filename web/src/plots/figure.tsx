@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 import { savePng, saveSvg } from './export';
+import { Table, type Content } from './table';
 
 interface Props {
   title: string;
@@ -9,7 +10,8 @@ interface Props {
   children: ComponentChildren;
   controls?: ComponentChildren;
   caption?: ComponentChildren;
-  table?: () => ComponentChildren;
+  /** What its table holds, asked when somebody wants to see it; saved as the picture is unless it has a name of its own. */
+  table?: () => Content;
   command?: string | null;
   wide?: boolean;
 }
@@ -40,7 +42,7 @@ export function Figure({ title, file, children, controls, caption, table, comman
         {children}
       </div>
       {caption && <figcaption>{caption}</figcaption>}
-      {open && table && table()}
+      {open && table && <Table file={file} {...table()} />}
       {command && <Command text={command} />}
     </figure>
   );

@@ -15,12 +15,13 @@ export interface Column {
   background?: (row: number) => string | undefined;
 }
 
-interface Props {
+/** What a table holds; `file` is what it is saved as. */
+export interface Content {
   caption: string;
   columns: Column[];
   rows: number;
   first?: number;
-  file: string;
+  file?: string;
   onPick?: (row: number) => void;
   picked?: number | null;
   start?: [number, boolean];
@@ -28,7 +29,7 @@ interface Props {
 
 const PAGE = 20;
 
-export function Table({ caption, columns, rows, first = PAGE, file, onPick, picked, start }: Props) {
+export function Table({ caption, columns, rows, first = PAGE, file, onPick, picked, start }: Content & { file: string }) {
   const [order, setOrder] = useState<[number, boolean] | null>(start ?? null);
   const [shown, setShown] = useState(first);
   const sorted = useMemo(() => {

@@ -7,7 +7,6 @@ import { fixed, label } from '../format';
 import { correlation, correlationRatio } from '../maths/statistics';
 import { Figure } from '../plots/figure';
 import { Heat, SignedLegend } from '../plots/heat';
-import { Table } from '../plots/table';
 import { names, numbers } from './columns';
 
 export interface Association {
@@ -42,18 +41,15 @@ export function CarriedColumns({ data }: { data: Data }) {
           <SignedLegend most={1} />
         </>
       }
-      table={() => (
-        <Table
-          caption="Components and other columns"
-          file="carried-columns"
-          rows={found.length}
-          columns={[
-            names('column', (i) => found[i]!.column),
-            { name: 'measure', show: (i) => found[i]!.measure, sort: (i) => found[i]!.measure },
-            ...data.names.map((name, k) => numbers(name, (i) => found[i]!.values[k]!, (x) => fixed(x, 3))),
-          ]}
-        />
-      )}
+      table={() => ({
+        caption: 'Components and other columns',
+        rows: found.length,
+        columns: [
+          names('column', (i) => found[i]!.column),
+          { name: 'measure', show: (i) => found[i]!.measure, sort: (i) => found[i]!.measure },
+          ...data.names.map((name, k) => numbers(name, (i) => found[i]!.values[k]!, (x) => fixed(x, 3))),
+        ],
+      })}
     >
       <Heat label="Components and other columns" rows={rows} columns={shown} value={(i, k) => (Number.isFinite(found[i]!.values[k]!) ? found[i]!.values[k]! : 0)} most={1} />
     </Figure>

@@ -11,7 +11,7 @@ import { Bars, LinePlot } from '../plots/lines';
 import { PixelImage, StickFigure, greyImage } from '../plots/picture';
 import { Scatter, type View } from '../plots/scatter';
 import { useWidth } from '../plots/size';
-import { Table } from '../plots/table';
+import type { Content } from '../plots/table';
 import { axes, colourBy, dark, focus, place, selection } from '../state';
 import { features, numbers } from './columns';
 import { axisName, strip } from './latent';
@@ -105,11 +105,11 @@ export function Explorer({ data }: { data: Data }) {
       caption={
         <>
           Move the place in the plane by dragging, or with the arrow keys after a click: the row that the model expects there follows.{' '}
-          {decoder.deviation ? 'Whiskers and bands are two standard deviations of a cell around it.' : 'Places are those of a grid that was decoded when the page was written; the other coordinates are 0.'}{' '}
+          {decoder.deviation ? 'Whiskers and bands are two standard deviations of a cell around it.' : `Places are those of a grid that was decoded when the page was written${decoder.q > 2 ? '; the other coordinates are 0' : ''}.`}{' '}
           In Python the same row is <code>model.inverse_transform(place)</code>; the command below rebuilds each row from its own place.
         </>
       }
-      table={() => <RowTable data={data} row={row} decoder={decoder} />}
+      table={() => rowTable(data, decoder, row)}
     >
       <div class="explorer">
         <div class="plane">
@@ -361,17 +361,15 @@ function figureSize(data: Data, row: Float64Array): { middle: [number, number, n
   return { middle, reach: Math.max(...sizes) * 0.62 || 1, up };
 }
 
-function RowTable({ data, row, decoder }: { data: Data; row: Float64Array; decoder: Decoder }) {
-  return (
-    <Table
-      caption="The expected row"
-      file="expected-row"
-      rows={data.p}
-      columns={[
-        features(data),
-        numbers('expected', (j) => row[j]!),
-        ...(decoder.deviation ? [numbers('standard deviation', (j) => decoder.deviation!(j))] : []),
-      ]}
-    />
-  );
+function rowTable(data: Data, decoder: Decoder, row: Float64Array): Content {
+  return {
+    caption: 'The expected row',
+    file: 'expected-row',
+    rows: data.p,
+    columns: [
+      features(data),
+      numbers('expected', (j) => row[j]!),
+      ...(decoder.deviation ? [numbers('standard deviation', (j) => decoder.deviation!(j))] : []),
+    ],
+  };
 }

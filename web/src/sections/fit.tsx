@@ -10,7 +10,6 @@ import { Figure } from '../plots/figure';
 import { Heat, SignedLegend } from '../plots/heat';
 import { LinePlot } from '../plots/lines';
 import { Scatter } from '../plots/scatter';
-import { Table } from '../plots/table';
 import { dark, focus, selection } from '../state';
 import { names, numbers, rowNames } from './columns';
 import { hoverText } from './latent';
@@ -34,17 +33,14 @@ function Trace({ data }: { data: Data }) {
       file="trace"
       command={inspect(data.about, '--json')}
       caption={`What the fit improves, after each of its ${trace.length} steps; it ends at ${number(trace[trace.length - 1])}.`}
-      table={() => (
-        <Table
-          caption="The objective after each step"
-          file="trace"
-          rows={trace.length}
-          columns={[
-            { name: 'step', show: (k) => `${k + 1}`, sort: (k) => k },
-            { name: 'objective', show: (k) => String(trace[k]), sort: (k) => trace[k]! },
-          ]}
-        />
-      )}
+      table={() => ({
+        caption: 'The objective after each step',
+        rows: trace.length,
+        columns: [
+          { name: 'step', show: (k) => `${k + 1}`, sort: (k) => k },
+          { name: 'objective', show: (k) => String(trace[k]), sort: (k) => trace[k]! },
+        ],
+      })}
     >
       <LinePlot label="Trace of the fit" x={steps} y={trace} xName="step" yName="objective" dots={trace.length < 60} height={240} />
     </Figure>
@@ -91,18 +87,15 @@ function Residuals({ data }: { data: Data }) {
           {fixed(value(...pairs[0]!), 3)}.{m < data.p && ` ${m} of the ${data.p} features are shown.`} <SignedLegend most={most} />
         </>
       }
-      table={() => (
-        <Table
-          caption="Correlations that are left over"
-          file="residual-correlations"
-          rows={pairs.length}
-          columns={[
-            names('one', (k) => of[pairs[k]![0]]!),
-            names('other', (k) => of[pairs[k]![1]]!),
-            { name: 'left over', show: (k) => fixed(value(...pairs[k]!), 4), sort: (k) => Math.abs(value(...pairs[k]!)), text: (k) => value(...pairs[k]!) },
-          ]}
-        />
-      )}
+      table={() => ({
+        caption: 'Correlations that are left over',
+        rows: pairs.length,
+        columns: [
+          names('one', (k) => of[pairs[k]![0]]!),
+          names('other', (k) => of[pairs[k]![1]]!),
+          { name: 'left over', show: (k) => fixed(value(...pairs[k]!), 4), sort: (k) => Math.abs(value(...pairs[k]!)), text: (k) => value(...pairs[k]!) },
+        ],
+      })}
     >
       <Heat label="Correlations that are left over" rows={of} columns={of} value={value} most={most} numbers={m <= 14} />
     </Figure>
@@ -129,19 +122,16 @@ function Quantiles({ data }: { data: Data }) {
       file="quantiles"
       command={command(data.about, 'score')}
       caption="Squared Mahalanobis distances as normal scores (Wilson and Hilferty) against normal quantiles. Rows of the model lie on the line; points above its right end are rows that lie too far out."
-      table={() => (
-        <Table
-          caption="Distances and quantiles"
-          file="quantiles"
-          rows={data.n}
-          columns={[
-            rowNames(data),
-            numbers('squared distance', (i) => data.distance![i]!),
-            numbers('normal score', (i) => points.y[i]!),
-            numbers('quantile', (i) => points.x[i]!),
-          ]}
-        />
-      )}
+      table={() => ({
+        caption: 'Distances and quantiles',
+        rows: data.n,
+        columns: [
+          rowNames(data),
+          numbers('squared distance', (i) => data.distance![i]!),
+          numbers('normal score', (i) => points.y[i]!),
+          numbers('quantile', (i) => points.x[i]!),
+        ],
+      })}
     >
       <Scatter label="Quantiles of distances" x={points.x} y={points.y} xName="normal quantile" yName="score of the distance" colours={colours} mask={selection.value} height={360} onPick={(row) => (focus.value = row)} hover={(row) => hoverText(data, row)}>
         {(view) => <line class="dashed" x1={view.x(-6)} y1={view.y(-6)} x2={view.x(6)} y2={view.y(6)} />}

@@ -9,7 +9,6 @@ import { Figure } from '../plots/figure';
 import { Heat, SignedLegend } from '../plots/heat';
 import { Bars } from '../plots/lines';
 import { PixelImage } from '../plots/picture';
-import { Table } from '../plots/table';
 import { colourBy, dark, select } from '../state';
 import { features, numbers, rowNames } from './columns';
 
@@ -67,18 +66,15 @@ function Sizes({ data, found }: { data: Data; found: Profile[] }) {
       file="group-sizes"
       command={command(data.about, 'assign')}
       caption="Rows of each group among those shown. A click on a name selects its rows in every picture."
-      table={() => (
-        <Table
-          caption="Sizes of the groups"
-          file="group-sizes"
-          rows={found.length}
-          columns={[
-            numbers('group', (k) => k + 1),
-            numbers('rows', (k) => found[k]!.size, count),
-            numbers('share', (k) => found[k]!.size / data.n, percent),
-          ]}
-        />
-      )}
+      table={() => ({
+        caption: 'Sizes of the groups',
+        rows: found.length,
+        columns: [
+          numbers('group', (k) => k + 1),
+          numbers('rows', (k) => found[k]!.size, count),
+          numbers('share', (k) => found[k]!.size / data.n, percent),
+        ],
+      })}
     >
       <p class="legends" data-export="no">
         {found.slice(0, 24).map((profile, k) => (
@@ -124,17 +120,14 @@ function Profiles({ data, found }: { data: Data; found: Profile[] }) {
           {image ? 'The mean image of each group. ' : ''}Means of the groups, in deviations of each feature from its mean over all rows.{data.p > 60 && ' The 60 features in which the groups differ most are shown.'} <SignedLegend most={2} />
         </>
       }
-      table={() => (
-        <Table
-          caption="Means of the groups"
-          file="group-profiles"
-          rows={data.p}
-          columns={[
-            features(data),
-            ...shown.map((k) => numbers(name(k), (j) => found[k]!.mean[j]!)),
-          ]}
-        />
-      )}
+      table={() => ({
+        caption: 'Means of the groups',
+        rows: data.p,
+        columns: [
+          features(data),
+          ...shown.map((k) => numbers(name(k), (j) => found[k]!.mean[j]!)),
+        ],
+      })}
     >
       {image && (
         <div class="images small">
@@ -162,18 +155,15 @@ function Apart({ data, found }: { data: Data; found: Profile[] }) {
       file="group-separation"
       command={command(data.about, 'assign')}
       caption="Differences of the means of two groups in their pooled deviations, root mean square over the features: below 1 groups overlap much."
-      table={() => (
-        <Table
-          caption="Separation of the groups"
-          file="group-separation"
-          rows={shown.length}
-          columns={[
-            numbers('group', (k) => k + 1),
-            ...(nearest ? [numbers('nearest other mean, in deviations of the model', (k) => nearest[k] ?? NaN)] : []),
-            ...shown.map((k) => numbers(name(k), (row) => apart[row]![k]!, (x) => fixed(x, 2))),
-          ]}
-        />
-      )}
+      table={() => ({
+        caption: 'Separation of the groups',
+        rows: shown.length,
+        columns: [
+          numbers('group', (k) => k + 1),
+          ...(nearest ? [numbers('nearest other mean, in deviations of the model', (k) => nearest[k] ?? NaN)] : []),
+          ...shown.map((k) => numbers(name(k), (row) => apart[row]![k]!, (x) => fixed(x, 2))),
+        ],
+      })}
     >
       <Heat label="Separation of the groups" rows={shown.map(name)} columns={shown.map(name)} value={(a, b) => apart[a]![b]!} most={most} />
     </Figure>
@@ -197,17 +187,14 @@ function Sure({ data }: { data: Data }) {
       file="group-probabilities"
       command={command(data.about, 'assign', '--probabilities')}
       caption={`The probability of the most probable group of each row. ${count(unsure)} of ${count(data.n)} rows are below 0.8.`}
-      table={() => (
-        <Table
-          caption="Probabilities of the groups"
-          file="group-probabilities"
-          rows={data.n}
-          columns={[
-            rowNames(data, (at) => order[at]!),
-            ...Array.from({ length: Math.min(k, 30) }, (_, g) => numbers(name(g), (at) => data.probabilities![order[at]! * k + g]!, (x) => fixed(x, 4))),
-          ]}
-        />
-      )}
+      table={() => ({
+        caption: 'Probabilities of the groups',
+        rows: data.n,
+        columns: [
+          rowNames(data, (at) => order[at]!),
+          ...Array.from({ length: Math.min(k, 30) }, (_, g) => numbers(name(g), (at) => data.probabilities![order[at]! * k + g]!, (x) => fixed(x, 4))),
+        ],
+      })}
     >
       <Bars label="Probabilities of the most probable group" bars={bins.slice(Math.max(0, first)).map((n, at) => ({ name: `${((at + first) / 10).toFixed(1)} to ${((at + first + 1) / 10).toFixed(1)}`, value: n, text: count(n) }))} xName="rows" />
     </Figure>

@@ -12,7 +12,7 @@ import { Check, Choice, Figure, Select } from '../plots/figure';
 import { saveCsv } from '../plots/export';
 import { SHAPES, placeLabels } from '../plots/points';
 import { Scatter, type View } from '../plots/scatter';
-import { Table } from '../plots/table';
+import type { Content } from '../plots/table';
 import { axes, colourBy, dark, focus, select, selected, selection, shapeBy } from '../state';
 import { numbers, rowNames } from './columns';
 import { spaced } from './loadings';
@@ -69,7 +69,7 @@ export function Latent({ data }: { data: Data }) {
           {ellipses && data.model && a !== b && ` Ellipses hold half of the probability of rows with missing values${incomplete.length > 300 ? ` (300 of ${count(incomplete.length)} are drawn)` : ''}.`}
         </>
       }
-      table={() => <ScoreTable data={data} />}
+      table={() => scoreTable(data)}
     >
       <Legend colours={colours} shapes={shapes?.labels ?? null} data={data} />
       <Scatter
@@ -306,19 +306,13 @@ function Selected({ data }: { data: Data }) {
   );
 }
 
-function ScoreTable({ data }: { data: Data }) {
-  const shown = data.coordinates.slice(0, 12);
-  return (
-    <Table
-      caption="Coordinates of the rows"
-      file="coordinates"
-      rows={data.n}
-      onPick={(row) => (focus.value = row)}
-      picked={focus.value}
-      columns={[
-        rowNames(data),
-        ...shown.map((z, k) => numbers(data.names[k]!, (i) => z[i]!)),
-      ]}
-    />
-  );
+function scoreTable(data: Data): Content {
+  return {
+    caption: 'Coordinates of the rows',
+    file: 'coordinates',
+    rows: data.n,
+    onPick: (row) => (focus.value = row),
+    picked: focus.value,
+    columns: [rowNames(data), ...data.coordinates.slice(0, 12).map((z, k) => numbers(data.names[k]!, (i) => z[i]!))],
+  };
 }

@@ -9,7 +9,7 @@ import { Check, Choice, Figure, Select } from '../plots/figure';
 import { Heat, SignedLegend } from '../plots/heat';
 import { Bars } from '../plots/lines';
 import { SignedImage } from '../plots/picture';
-import { Table } from '../plots/table';
+import type { Content } from '../plots/table';
 import { useWidth } from '../plots/size';
 import { axes, dark } from '../state';
 import { features, numbers } from './columns';
@@ -64,7 +64,7 @@ export function Loadings({ data }: { data: Data }) {
             <SignedLegend most={most} />
           </>
         }
-        table={() => <LoadingTable data={data} value={value} most={most} />}
+        table={() => loadingTable(data, value, most)}
       >
         <Heat label="Loadings of features on components" rows={names} columns={columns} value={cell} most={most} />
       </Figure>
@@ -81,27 +81,25 @@ function largest(data: Data, value: (j: number, k: number) => number): number {
   return found || 1;
 }
 
-function LoadingTable({ data, value, most }: { data: Data; value: (j: number, k: number) => number; most: number }) {
+function loadingTable(data: Data, value: (j: number, k: number) => number, most: number): Content {
   const isDark = dark.value;
-  return (
-    <Table
-      caption="Loadings"
-      file="loadings"
-      rows={data.p}
-      first={50}
-      columns={[
-        features(data),
-        ...data.names.slice(0, data.model!.q).map((name, k) => ({
-          name,
-          show: (j: number) => fixed(value(j, k), 3),
-          sort: (j: number) => Math.abs(value(j, k)),
-          text: (j: number) => value(j, k),
-          background: (j: number) => css(signed((0.75 * value(j, k)) / most, isDark)),
-        })),
-        numbers('explained', (j) => communality(data, j), percent),
-      ]}
-    />
-  );
+  return {
+    caption: 'Loadings',
+    file: 'loadings',
+    rows: data.p,
+    first: 50,
+    columns: [
+      features(data),
+      ...data.names.slice(0, data.model!.q).map((name, k) => ({
+        name,
+        show: (j: number) => fixed(value(j, k), 3),
+        sort: (j: number) => Math.abs(value(j, k)),
+        text: (j: number) => value(j, k),
+        background: (j: number) => css(signed((0.75 * value(j, k)) / most, isDark)),
+      })),
+      numbers('explained', (j) => communality(data, j), percent),
+    ],
+  };
 }
 
 /** Each component as an image of what it does to the pixels. */
@@ -116,7 +114,7 @@ function Images({ data }: { data: Data }) {
       file="component-images"
       command={inspect(data.about, '--json')}
       caption={`What each ${words.one} does to the pixels: blue rises with it, orange falls. Each image has its own scale.`}
-      table={() => <LoadingTable data={data} value={value} most={largest(data, value)} />}
+      table={() => loadingTable(data, value, largest(data, value))}
     >
       <div class="images small">
         {Array.from({ length: q }, (_, k) => (
@@ -154,6 +152,8 @@ interface Interval {
   low: (j: number, k: number) => number;
   high: (j: number, k: number) => number;
   words: string;
+  /** What to ask `covary inspect` for. */
+  flags: string;
 }
 
 /** Intervals of the loadings as they were fitted, where they are known. */
@@ -161,7 +161,7 @@ function intervals(data: Data): Interval | null {
   const { facts } = data.about;
   const { loadings_lower: lower, loadings_upper: upper, level } = facts.intervals ?? {};
   const numbers = (of: number[][] | undefined, j: number, k: number) => of?.[j]?.[k] ?? NaN;
-  if (lower && upper) return { low: (j, k) => numbers(lower, j, k), high: (j, k) => numbers(upper, j, k), words: `${percent(level ?? 0.95, 0)} intervals` };
+  if (lower && upper) return { low: (j, k) => numbers(lower, j, k), high: (j, k) => numbers(upper, j, k), words: `${percent(level ?? 0.95, 0)} intervals`, flags: '--errors' };
   const deviations = data.array('deviations');
   const q = data.model!.q;
   const given = data.array('loadings')!;
@@ -170,6 +170,7 @@ function intervals(data: Data): Interval | null {
       low: (j, k) => given[j * q + k]! - 1.96 * deviations[j * q + k]!,
       high: (j, k) => given[j * q + k]! + 1.96 * deviations[j * q + k]!,
       words: '95 % intervals of the posterior',
+      flags: '--json',
     };
   return null;
 }
@@ -205,26 +206,23 @@ function LoadingBars({ data }: { data: Data }) {
     <Figure
       title={`One ${words.one} at a time`}
       file={`loadings-${data.names[k] ?? k}`}
-      command={inspect(data.about, known || errors ? '--errors' : '')}
+      command={inspect(data.about, known ? known.flags : errors ? '--errors' : '')}
       controls={<Select label={words.one} value={String(k)} options={data.names.slice(0, q).map((name, i) => ({ value: String(i), label: name }))} onChange={(v) => setComponent(Number(v))} />}
       caption={`The largest loadings first. ${told}${rest}`}
-      table={() => (
-        <Table
-          caption={`Loadings of ${data.names[k]}`}
-          file={`loadings-${data.names[k]}`}
-          rows={data.p}
-          columns={[
-            features(data),
-            { name: data.names[k]!, show: (j) => fixed(value(j), 4), sort: (j) => Math.abs(value(j)), text: (j) => value(j) },
-            ...(known
-              ? [
-                  numbers('from', (j) => known.low(j, k), (x) => fixed(x, 4)),
-                  numbers('to', (j) => known.high(j, k), (x) => fixed(x, 4)),
-                ]
-              : []),
-          ]}
-        />
-      )}
+      table={() => ({
+        caption: `Loadings of ${data.names[k]}`,
+        rows: data.p,
+        columns: [
+          features(data),
+          { name: data.names[k]!, show: (j) => fixed(value(j), 4), sort: (j) => Math.abs(value(j)), text: (j) => value(j) },
+          ...(known
+            ? [
+                numbers('from', (j) => known.low(j, k), (x) => fixed(x, 4)),
+                numbers('to', (j) => known.high(j, k), (x) => fixed(x, 4)),
+              ]
+            : []),
+        ],
+      })}
     >
       <Bars label={`Loadings of ${data.names[k]}`} bars={bars} xName={data.names[k] ?? ''} />
     </Figure>
@@ -246,19 +244,16 @@ function Circle({ data }: { data: Data }) {
       file="correlation-circle"
       command={inspect(data.about, '--json')}
       caption={`Features as arrows: their correlations with ${data.names[a]} and ${data.names[b]}, the ${componentWords(data.about).many} of the latent plot. An arrow that reaches the circle is explained by the two.`}
-      table={() => (
-        <Table
-          caption="Correlations with two components"
-          file="correlation-circle"
-          rows={data.p}
-          columns={[
-            features(data),
-            numbers(data.names[a]!, (j) => value(j, a), (x) => fixed(x, 3)),
-            numbers(data.names[b]!, (j) => value(j, b), (x) => fixed(x, 3)),
-            numbers('length', strength, (x) => fixed(x, 3)),
-          ]}
-        />
-      )}
+      table={() => ({
+        caption: 'Correlations with two components',
+        rows: data.p,
+        columns: [
+          features(data),
+          numbers(data.names[a]!, (j) => value(j, a), (x) => fixed(x, 3)),
+          numbers(data.names[b]!, (j) => value(j, b), (x) => fixed(x, 3)),
+          numbers('length', strength, (x) => fixed(x, 3)),
+        ],
+      })}
     >
       <div ref={ref} class="centre">
         <svg width={side} height={side} role="img" aria-label={`Correlation circle of ${data.names[a]} and ${data.names[b]}`}>

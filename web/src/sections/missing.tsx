@@ -38,18 +38,15 @@ function Features({ data, holed }: { data: Data; holed: number[] }) {
       file="missing-features"
       command={command(data.about, 'impute', '-o whole.csv')}
       caption={`${plural(rows.incomplete, 'row')} of ${count(rows.total)} miss something${rows.empty > 0 ? `, ${count(rows.empty)} everything` : ''}. ${holed.length < data.p ? `${plural(data.p - holed.length, 'feature has', 'features have')} all values.` : ''}${holed.length > MOST ? ` The ${MOST} with the most are shown.` : ''}`}
-      table={() => (
-        <Table
-          caption="Missing values of each feature"
-          file="missing-features"
-          rows={data.p}
-          columns={[
-            features(data),
-            numbers('missing', (j) => missing[j]!, count),
-            numbers('share', share, percent),
-          ]}
-        />
-      )}
+      table={() => ({
+        caption: 'Missing values of each feature',
+        rows: data.p,
+        columns: [
+          features(data),
+          numbers('missing', (j) => missing[j]!, count),
+          numbers('share', share, percent),
+        ],
+      })}
     >
       <Bars label="Share of missing values" bars={order.map((j) => ({ name: data.features[j]!, value: 100 * share(j), text: percent(share(j)) }))} xName="missing, %" row={18} />
     </Figure>
@@ -142,18 +139,15 @@ function Together({ data, holed }: { data: Data; holed: number[] }) {
         </>
       }
       command={command(data.about, 'impute', '-o whole.csv')}
-      table={() => (
-        <Table
-          caption="Pairs of columns that are missing together"
-          file="missing-together"
-          rows={pairs.length}
-          columns={[
-            names('one', (k) => of[pairs[k]![0]]!),
-            names('other', (k) => of[pairs[k]![1]]!),
-            numbers('r', (k) => table[pairs[k]![0]]![pairs[k]![1]]!, (x) => fixed(x, 3)),
-          ]}
-        />
-      )}
+      table={() => ({
+        caption: 'Pairs of columns that are missing together',
+        rows: pairs.length,
+        columns: [
+          names('one', (k) => of[pairs[k]![0]]!),
+          names('other', (k) => of[pairs[k]![1]]!),
+          numbers('r', (k) => table[pairs[k]![0]]![pairs[k]![1]]!, (x) => fixed(x, 3)),
+        ],
+      })}
     >
       <Heat label="Columns that are missing together" rows={of} columns={of} value={(a, b) => table[a]![b]!} most={1} numbers={of.length <= 12} />
     </Figure>

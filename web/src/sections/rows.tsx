@@ -1,6 +1,7 @@
 // Rows: how far each lies from what the model expects, and why.
 import { Fragment } from 'preact';
 import { useMemo } from 'preact/hooks';
+import { componentWords } from '../about';
 import { colouring } from '../colouring';
 import { command } from '../commands';
 import { cellRange, otherColumns, type Data, type Limits } from '../data';
@@ -10,9 +11,10 @@ import { Figure } from '../plots/figure';
 import { Bars } from '../plots/lines';
 import { PixelImage } from '../plots/picture';
 import { Scatter } from '../plots/scatter';
-import { Table } from '../plots/table';
+import { Table, type Content } from '../plots/table';
 import { colourBy, dark, focus, place, select, selection } from '../state';
 import { features, numbers, rowNames } from './columns';
+import { decoderOf } from './explorer';
 import { Legend, hoverText } from './latent';
 
 export function Rows({ data }: { data: Data }) {
@@ -45,13 +47,13 @@ function Distances({ data }: { data: Data }) {
           {t2
             ? 'T² is the squared distance within the plane of the components, in units of their variance; SPE that from the plane, in the units of the data. The scales are those of roots.'
             : novelty
-              ? 'The squared distance of each row from the plane of the components in the model’s own space.'
+              ? `The squared distance of each row from what the ${componentWords(data.about).many} can express, in the model’s own space.`
               : 'The squared distance of each row from what the model makes of it.'}{' '}
           {limits && t2 && limitsInWords(data, limits)}{' '}
-          Click a row to see why; hold Shift to select rows.
+          Click a row to {tells(data) ? 'see why' : 'look at it'}; hold Shift to select rows.
         </>
       }
-      table={() => <Judgements data={data} rows={data.n} />}
+      table={() => judgements(data, data.n)}
     >
       <Legend colours={colours} shapes={null} data={data} />
       <Scatter
@@ -117,43 +119,40 @@ function Worst({ data, order }: { data: Data; order: number[] }) {
   return (
     <div class="block">
       <h3>The most unusual rows</h3>
-      <Judgements data={data} rows={Math.min(data.n, 100)} order={order} first={8} />
+      <Table {...judgements(data, Math.min(data.n, 100), order)} file="unusual-rows" first={8} />
     </div>
   );
 }
 
-function Judgements({ data, rows, order, first }: { data: Data; rows: number; order?: number[]; first?: number }) {
+function judgements(data: Data, rows: number, order?: number[]): Content {
   const of = (at: number) => (order ? order[at]! : at);
   const statistic = (name: string, values: Float64Array | null, show: (x: number) => string) => (values ? [numbers(name, (at) => values[of(at)]!, show)] : []);
-  return (
-    <Table
-      caption="Distances of rows"
-      file={order ? 'unusual-rows' : 'distances'}
-      rows={rows}
-      first={first ?? 20}
-      onPick={(at) => (focus.value = of(at))}
-      picked={focus.value === null ? null : order ? order.indexOf(focus.value) : focus.value}
-      columns={[
-        rowNames(data, of),
-        ...statistic('p-value', data.pValue, probability),
-        ...statistic('T²', data.t2, number),
-        ...statistic(distanceName(data), data.spe, number),
-        ...(data.group ? [numbers('group', (at) => data.group![of(at)]! + 1)] : []),
-        ...otherColumns(data).slice(0, 4).map((column) => ({
-          name: label(column.name, 24),
-          left: true,
-          show: (at: number) => <bdi class="name">{label(column.text(of(at)) || '–', 40)}</bdi>,
-          sort: (at: number) => (column.numbers ? column.numbers[of(at)]! : column.text(of(at))),
-        })),
-      ]}
-    />
-  );
+  return {
+    caption: 'Distances of rows',
+    rows,
+    onPick: (at) => (focus.value = of(at)),
+    picked: focus.value === null ? null : order ? order.indexOf(focus.value) : focus.value,
+    columns: [
+      rowNames(data, of),
+      ...statistic('p-value', data.pValue, probability),
+      ...statistic('T²', data.t2, number),
+      ...statistic(distanceName(data), data.spe, number),
+      ...(data.group ? [numbers('group', (at) => data.group![of(at)]! + 1)] : []),
+      ...otherColumns(data).slice(0, 4).map((column) => ({
+        name: label(column.name, 24),
+        left: true,
+        show: (at: number) => <bdi class="name">{label(column.text(of(at)) || '–', 40)}</bdi>,
+        sort: (at: number) => (column.numbers ? column.numbers[of(at)]! : column.text(of(at))),
+      })),
+    ],
+  };
 }
 
 function Row({ data, row }: { data: Data; row: number }) {
   const cells = useMemo(() => data.cells.row(row), [data, row]);
   const told = useMemo(() => tellings(data, row, cells), [data, row]);
   const near = useMemo(() => neighbours(data, row, 6), [data, row]);
+  const explorable = useMemo(() => decoderOf(data) !== null, [data]);
   const { image } = data.about;
   const range = useMemo(() => cellRange(data), [data]);
   return (
@@ -164,7 +163,7 @@ function Row({ data, row }: { data: Data; row: number }) {
           <bdi>{data.rowName(row)}</bdi>
         </h3>
         <div class="actions">
-          {data.coordinates.length > 0 && data.model && (
+          {explorable && (
             <button type="button" onClick={() => (place.value = data.coordinates.map((z) => z[row]!))}>
               Show it in the explorer
             </button>
@@ -214,11 +213,14 @@ function Row({ data, row }: { data: Data; row: number }) {
   );
 }
 
+/** Whether anything can be said of the cells of a row one by one. */
+const tells = ({ model, group }: Data): boolean => (model ? model.parts.proper : group !== null);
+
 /** What the rest of the row says of each cell; of groups, what the rows of its group say. */
 function tellings(data: Data, row: number, cells: Float64Array): CellTold[] | null {
-  if (data.model) return data.model.parts.proper ? contributions(data.model, cells) : null;
-  if (!data.group) return null;
-  const group = data.group[row]!;
+  if (!tells(data)) return null;
+  if (data.model) return contributions(data.model, cells);
+  const group = data.group![row]!;
   return Array.from(cells, (value, feature) => {
     const { mean, deviation } = groupMoments(data, group, feature);
     const gap = (value - mean) / deviation;
@@ -295,24 +297,21 @@ function Contributions({ data, row, told }: { data: Data; row: number; told: Cel
       file={`contributions-row-${data.numbers[row]! + 1}`}
       command={command(data.about, 'score', '--contributions')}
       caption="How far each cell lies from what the rest of the row says, in standard deviations; beyond ±2 is surprising."
-      table={() => (
-        <Table
-          caption="Contributions of the cells"
-          file={`contributions-row-${data.numbers[row]! + 1}`}
-          rows={told.length}
-          start={[4, true]}
-          columns={[
-            features(data),
-            numbers('value', (j) => told[j]!.value),
-            numbers('expected', (j) => told[j]!.expected),
-            numbers('±', (j) => told[j]!.deviation),
-            numbers('cell (χ²₁)', (j) => told[j]!.cell),
-            numbers('share of T²', (j) => told[j]!.t2),
-            numbers('share of SPE', (j) => told[j]!.spe),
-            numbers('rebuilt', (j) => told[j]!.rebuilt),
-          ]}
-        />
-      )}
+      table={() => ({
+        caption: 'Contributions of the cells',
+        rows: told.length,
+        start: [4, true],
+        columns: [
+          features(data),
+          numbers('value', (j) => told[j]!.value),
+          numbers('expected', (j) => told[j]!.expected),
+          numbers('±', (j) => told[j]!.deviation),
+          numbers('cell (χ²₁)', (j) => told[j]!.cell),
+          numbers('share of T²', (j) => told[j]!.t2),
+          numbers('share of SPE', (j) => told[j]!.spe),
+          numbers('rebuilt', (j) => told[j]!.rebuilt),
+        ],
+      })}
     >
       <Bars label="Contributions of the cells" bars={bars} xName="observed minus expected, in deviations" row={19} />
     </Figure>

@@ -6,7 +6,7 @@ import type { Data } from '../data';
 import { fixed, percent } from '../format';
 import { Choice, Figure } from '../plots/figure';
 import { LinePlot } from '../plots/lines';
-import { Table } from '../plots/table';
+import type { Content } from '../plots/table';
 import { useWidth } from '../plots/size';
 import { scaleLinear } from 'd3-scale';
 import { LeftAxis } from '../plots/axis';
@@ -39,6 +39,7 @@ function Variances({ data }: { data: Data }) {
   const cumulative = scaleLinear().domain([0, 1]).range([bottom, top]);
   const step = w / Math.max(1, shown.length);
   const rest = about.eigenvalues.length > shown.length ? ` The first ${shown.length} of ${about.eigenvalues.length} are shown.` : '';
+  const which = kept < about.eigenvalues.length ? ` The ${kept === 1 ? 'first is' : `first ${kept} are`} kept by the model.` : '';
   // Turned factors and sources are not the directions of largest variance.
   const named = about.components === 'components';
   const name = (k: number) => (named && k < kept ? (about.coordinates[k] ?? `z${k + 1}`) : `${k + 1}`);
@@ -48,20 +49,17 @@ function Variances({ data }: { data: Data }) {
       title="Variance along each direction"
       file="scree"
       command={inspect(about)}
-      caption={`Bars are shares of the total variance, the line is their running sum. The ${kept === 1 ? 'first is' : `first ${kept} are`} kept by the model.${rest}`}
-      table={() => (
-        <Table
-          caption="Variance along each direction"
-          file="scree"
-          rows={about.eigenvalues.length}
-          columns={[
-            numbers('direction', (k) => k + 1),
-            numbers('variance', (k) => about.eigenvalues[k]!),
-            numbers('share', (k) => about.eigenvalues[k]! / total, percent),
-            { name: 'kept', show: (k) => (k < kept ? 'yes' : 'no') },
-          ]}
-        />
-      )}
+      caption={`Bars are shares of the total variance, the line is their running sum.${which}${rest}`}
+      table={() => ({
+        caption: 'Variance along each direction',
+        rows: about.eigenvalues.length,
+        columns: [
+          numbers('direction', (k) => k + 1),
+          numbers('variance', (k) => about.eigenvalues[k]!),
+          numbers('share', (k) => about.eigenvalues[k]! / total, percent),
+          { name: 'kept', show: (k) => (k < kept ? 'yes' : 'no') },
+        ],
+      })}
     >
       <div ref={ref}>
         <svg width={width} height={height} role="img" aria-label={`Scree plot: the first direction explains ${percent(shares[0] ?? 0)}`}>
@@ -120,7 +118,7 @@ function HowMany({ data }: { data: Data }) {
       command={selectCommand(about)}
       controls={<Choice label="Criterion" value={criterion} onChange={setCriterion} options={present.map((key) => [key, CRITERIA[key].name])} />}
       caption={`${CRITERIA[criterion].says} The model has ${q}. What each method would choose of these rows: ${best}.`}
-      table={() => <ChoiceTable lines={choice.table} />}
+      table={() => choiceTable(choice.table)}
     >
       <LinePlot
         label={`${CRITERIA[criterion].name} for each number of ${about.components}`}
@@ -146,26 +144,23 @@ function HowMany({ data }: { data: Data }) {
   );
 }
 
-function ChoiceTable({ lines }: { lines: ChoiceLine[] }) {
+function choiceTable(lines: ChoiceLine[]): Content {
   const column = (name: string, key: keyof ChoiceLine) => numbers(name, (k) => lines[k]![key] ?? NaN);
-  return (
-    <Table
-      caption="Criteria for each number of components"
-      file="choice-of-q"
-      rows={lines.length}
-      first={40}
-      columns={[
-        column('q', 'components'),
-        numbers('explained', (k) => lines[k]!.explained, (x) => fixed(x, 4)),
-        column('log-likelihood', 'log_likelihood'),
-        column('AIC', 'aic'),
-        column('BIC', 'bic'),
-        column('evidence', 'log_evidence'),
-        column('held-out rows', 'cross_validated'),
-        column('± error', 'cross_validated_error'),
-        column('eigenvalue of correlations', 'correlation_eigenvalue'),
-        column('of noise', 'noise_eigenvalue'),
-      ]}
-    />
-  );
+  return {
+    caption: 'Criteria for each number of components',
+    rows: lines.length,
+    first: 40,
+    columns: [
+      column('q', 'components'),
+      numbers('explained', (k) => lines[k]!.explained, (x) => fixed(x, 4)),
+      column('log-likelihood', 'log_likelihood'),
+      column('AIC', 'aic'),
+      column('BIC', 'bic'),
+      column('evidence', 'log_evidence'),
+      column('held-out rows', 'cross_validated'),
+      column('± error', 'cross_validated_error'),
+      column('eigenvalue of correlations', 'correlation_eigenvalue'),
+      column('of noise', 'noise_eigenvalue'),
+    ],
+  };
 }

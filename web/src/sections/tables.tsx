@@ -19,14 +19,11 @@ export function Tables({ data }: { data: Data }) {
       ))}
       {phi && about.linear?.turned && phi.length > 1 && (
         <Figure title="Correlations of the factors" file="factor-correlations" command={inspect(about, '--json')} caption="Oblique factors go together; orthogonal ones have correlations of 0."
-          table={() => (
-            <Table
-              caption="Correlations of the factors"
-              file="factor-correlations"
-              rows={phi.length}
-              columns={[{ name: 'factor', left: true, show: (a) => data.names[a]! }, ...data.names.map((name, b) => numbers(name, (a) => phi[a]![b]!, (x) => fixed(x, 3)))]}
-            />
-          )}
+          table={() => ({
+            caption: 'Correlations of the factors',
+            rows: phi.length,
+            columns: [{ name: 'factor', left: true, show: (a) => data.names[a]! }, ...data.names.map((name, b) => numbers(name, (a) => phi[a]![b]!, (x) => fixed(x, 3)))],
+          })}
         >
           <Heat label="Correlations of the factors" rows={data.names} columns={data.names} value={(a, b) => phi[a]![b]!} most={1} />
         </Figure>
