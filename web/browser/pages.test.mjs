@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { statSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { launch } from './chromium.mjs';
-import { Place, apart, csv, dataset, explored, largeTable, open, read, rename, table, walk } from './support.mjs';
+import { Place, apart, commands, csv, dataset, explored, largeTable, open, read, rename, table, walk } from './support.mjs';
 
 const { browser, reason } = await launch();
 const place = new Place();
@@ -27,6 +27,20 @@ async function visit(path, checks, options) {
 }
 
 const LINEAR = ['words', 'explorer', 'latent', 'scree', 'loadings', 'tables', 'rows', 'fit'];
+const ORDER = ['words', 'explorer', 'latent', 'groups', 'scree', 'loadings', 'tables', 'carried', 'rows', 'missing', 'fit'];
+
+/** These sections are there in their order, and no others. */
+function sectionsAre(found, expected) {
+  assert.deepEqual(found, ORDER.filter((id) => expected.includes(id)));
+}
+
+/** The explorer starts at the first row: it shows what the command makes of that row. */
+async function firstRowIsDecoded(page, data, flags) {
+  const rebuilt = csv(place.run('reconstruct', 'm.covary', place.head(data, 1), ...flags, '--quiet'));
+  const { row } = await explored(page);
+  assert.ok(row.length > 3);
+  assert.ok(apart(row, rebuilt.rows[0].slice(-row.length)) < 1e-5, `${apart(row, rebuilt.rows[0].slice(-row.length))}`);
+}
 
 describe('tables made here', { skip: SKIP }, () => {
   before(() => {
@@ -64,6 +78,41 @@ describe('tables made here', { skip: SKIP }, () => {
     }
   });
 
+  // Of models that are not linear the page has a grid of places. Of a page about one row, that row and the middle are
+  // corners of the grid; a row without any cell lies in the middle.
+  for (const [name, flags, holes] of [
+    ['kpca', ['-q', '2', '--standardise'], false],
+    ['gplvm', ['-q', '2', '--inducing', '8', '--tol', '0.01'], true],
+    ['autoencoder', ['-q', '2', '--hidden', '4', '--tol', '0.01'], true],
+    ['autoencoder without encoder', ['-q', '2', '--hidden', '4', '--tol', '0.01', '--no-encoder'], true],
+  ])
+    test(`the explorer shows rows that the command decodes: ${name}`, async () => {
+      place.run('fit', 'small.csv', '--model', name.split(' ')[0], ...flags, '-o', 'm.covary', '--quiet');
+      const data = holes ? 'holes.csv' : 'small.csv';
+      const [header, ...lines] = read(place.path(data)).trim().split('\n');
+      const { rows: coordinates } = csv(place.run('transform', 'm.covary', data, '--quiet'));
+      const missing = (i) => lines[i].split(',').includes('');
+      const among = (sign, gaps) => coordinates.findIndex((z, i) => sign * z.at(-2) * z.at(-1) > 0.1 && missing(i) === gaps);
+      // On both diagonals of the plane: a complete row, and one with missing values.
+      for (const i of [among(1, false), among(-1, holes)]) {
+        assert.ok(i >= 0);
+        place.write('corners.csv', `${[header, lines[i], ...(holes ? ['nothing,d,,,,,,'] : [])].join('\n')}\n`);
+        place.run('report', 'm.covary', 'corners.csv', '--id', 'name', '-o', 'page.html', '--quiet');
+        const places = csv(place.run('transform', 'm.covary', 'corners.csv', '--quiet')).rows.map((row) => row.slice(-2));
+        const rebuilt = csv(place.run('reconstruct', 'm.covary', 'corners.csv', '--quiet')).rows.map((row) => row.slice(-6));
+        await visit(place.path('page.html'), async (page) => {
+          for (const [k, row] of rebuilt.entries()) {
+            await page.locator('#rows').scrollIntoViewIfNeeded();
+            await page.locator('#rows .block .table .link', { hasText: k === 0 ? `n${i + 1}` : 'nothing' }).click();
+            await page.getByRole('button', { name: 'Show it in the explorer' }).click();
+            const shown = await explored(page);
+            places[k].forEach((z, axis) => assert.ok(Math.abs(shown.place[axis] - z) < 1e-6, `${shown.place} and ${places[k]}`));
+            assert.ok(apart(shown.row, row) < 1e-5, `row ${i + 1}: ${apart(shown.row, row)}`);
+          }
+        });
+      }
+    });
+
   test('moving the place moves the row, by mouse and by keys', async () => {
     const path = place.report('small.csv', ['-q', '3'], []);
     await visit(path, async (page) => {
@@ -96,26 +145,35 @@ describe('tables made here', { skip: SKIP }, () => {
     });
   });
 
-  for (const [kind, flags] of [
-    ['fa', ['-q', '2', '--rotate', 'oblimin']],
-    ['bpca', ['-q', '4']],
-    ['robust', ['-q', '2']],
-    ['ica', ['-q', '2']],
-    ['kpca', ['-q', '3', '--standardise']],
-    ['mixture', ['-k', '3', '-q', '1']],
-    ['kmeans', ['-k', '3']],
+  // What each kind can do: loadings are of linear models, variances of those that have components, a trace of fits in steps.
+  const CURVED = ['words', 'explorer', 'latent', 'tables', 'rows'];
+  const GROUPS = ['words', 'latent', 'groups', 'tables', 'rows', 'fit'];
+  for (const [name, flags, expected] of [
+    ['fa', ['-q', '2', '--rotate', 'oblimin'], LINEAR],
+    ['bpca', ['-q', '4'], LINEAR],
+    ['robust', ['-q', '2'], LINEAR],
+    ['ica', ['-q', '2'], LINEAR],
+    ['kpca', ['-q', '3', '--standardise'], [...CURVED, 'scree']],
+    ['gplvm', ['-q', '3', '--inducing', '8', '--tol', '0.01'], [...CURVED, 'fit']],
+    ['autoencoder', ['-q', '2', '--hidden', '4', '--tol', '0.01'], [...CURVED, 'scree', 'fit']],
+    ['autoencoder without encoder', ['-q', '2', '--hidden', '4', '--tol', '0.01', '--no-encoder'], [...CURVED, 'scree', 'fit']],
+    ['mixture', ['-k', '3', '-q', '1'], GROUPS],
+    ['kmeans', ['-k', '3'], GROUPS],
   ])
-    test(`a page of ${kind}`, async () => {
-      const path = place.report('small.csv', ['--model', kind, ...flags], ['--id', 'name']);
+    test(`a page of ${name}`, async () => {
+      const path = place.report('small.csv', ['--model', name.split(' ')[0], ...flags], ['--id', 'name']);
       await visit(path, async (page) => {
         const { sections, failed } = await walk(page);
         assert.ok(!failed);
-        assert.ok(sections.includes('latent'), sections.join());
-        assert.equal(sections.includes('groups'), kind === 'mixture' || kind === 'kmeans');
-        assert.equal(sections.includes('explorer'), kind !== 'mixture' && kind !== 'kmeans');
-        assert.ok(sections.includes('rows'), 'how far rows lie from what the model makes of them');
+        sectionsAre(sections, [...expected, 'carried']);
         const sentences = await page.locator('.words p').count();
         assert.ok(sentences >= 4 && sentences <= 11, `${sentences} sentences`);
+        const typed = await commands(page);
+        assert.ok(typed.length >= 3);
+        for (const [program, ...words] of typed) {
+          assert.equal(program, 'covary');
+          place.run(...words); // throws where the command does
+        }
       });
     });
 
@@ -134,6 +192,31 @@ describe('tables made here', { skip: SKIP }, () => {
         assert.ok(after.place[0] < before.place[0], `${after.place} and ${before.place}`);
       });
   });
+
+  for (const [name, flags] of [
+    ['gplvm', ['-q', '3', '--inducing', '8', '--tol', '0.01']],
+    ['autoencoder', ['-q', '2', '--hidden', '4', '--tol', '0.01']],
+  ])
+    test(`missing values in a page of ${name}, and what cannot be shown is not there`, async () => {
+      await visit(place.report('holes.csv', ['--model', name, ...flags], ['--id', 'name']), async (page) => {
+        const { sections, figures } = await walk(page);
+        assert.ok(sections.includes('missing') && !sections.includes('loadings'), sections.join());
+        assert.ok(figures.includes('missing-patterns') && figures.includes('missing-together'));
+        assert.equal(figures.filter((figure) => /contributions|quantiles|residual/.test(figure)).length, 0, figures.join());
+        assert.deepEqual(await page.locator('#latent .check').allInnerTexts(), ['labels']);
+        assert.equal(await page.locator('path.ellipse, path.contour, .sliders, .row .sentences').count(), 0);
+        assert.match(await page.locator('#rows figcaption').first().innerText(), /Click a row to look at it/);
+        const says = await page.locator('#explorer figcaption').innerText();
+        assert.match(says, /Places are those of a grid/);
+        assert.equal(/the other coordinates are 0/.test(says), name === 'gplvm');
+        // The row with the most cells missing says so.
+        const gaps = csv(read(place.path('holes.csv'))).rows.map((row) => row.slice(2).filter(Number.isNaN).length);
+        const most = gaps.indexOf(Math.max(...gaps));
+        await page.locator('#latent .table .tools button').first().click();
+        await page.locator('#latent .table .link').filter({ hasText: new RegExp(`^n${most + 1}$`) }).click();
+        assert.match(await page.locator('.row p').first().innerText(), new RegExp(`${gaps[most]} cells are missing`));
+      });
+    });
 
   test('on a narrow screen nothing sticks out', async () => {
     const path = place.report('holes.csv', ['-q', '2'], ['--id', 'name']);
@@ -222,16 +305,16 @@ async function themeTurns(page) {
 }
 
 describe('data sets', () => {
+  before(() => place.write('links.csv', 'from,to\nLFHD,RFHD\nC7,T10\nLFWT,LKNE\nLKNE,LANK\nRFWT,RKNE\nRKNE,RANK\n'));
+
   test('digits are images', { skip: needs('digits.csv') }, async () => {
     const data = dataset('digits.csv');
     const path = place.report(data, ['--drop', 'target', '-q', '10'], ['--id', 'target', '--image', '8x8']);
-    const rebuilt = csv(place.run('reconstruct', 'm.covary', data, '--posterior', '--quiet'));
     await visit(path, async (page) => {
       const { sections, figures } = await walk(page);
-      for (const id of LINEAR) assert.ok(sections.includes(id), id);
+      sectionsAre(sections, [...LINEAR, 'carried']);
       assert.ok(figures.includes('component-images'));
-      const { row } = await explored(page);
-      assert.ok(apart(row, rebuilt.rows[0].slice(-64)) < 1e-5);
+      await firstRowIsDecoded(page, data, ['--posterior']);
       await page.locator('#explorer').scrollIntoViewIfNeeded();
       await page.getByLabel('pictures across the plane').check();
       assert.equal(await page.locator('#explorer .images canvas').count(), 1);
@@ -242,7 +325,8 @@ describe('data sets', () => {
     const path = place.report(dataset('airquality.csv'), ['--drop', 'Month,Day', '--standardise', '-q', '2'], []);
     await visit(path, async (page) => {
       const { sections } = await walk(page);
-      assert.ok(sections.includes('missing') && sections.includes('carried'));
+      sectionsAre(sections, [...LINEAR, 'carried', 'missing']);
+      await firstRowIsDecoded(page, dataset('airquality.csv'), ['--posterior']);
       assert.match(await page.locator('.words').innerText(), /7\.2 % of the cells are missing, in 42 rows/);
     });
   });
@@ -250,7 +334,9 @@ describe('data sets', () => {
   test('bfi has factors', { skip: needs('bfi_train.csv') }, async () => {
     const fit = ['--model', 'fa', '-q', '5', '--rotate', 'oblimin', '--drop', 'row_id,gender,education,age'];
     await visit(place.report(dataset('bfi_train.csv'), fit, ['--id', 'row_id']), async (page) => {
-      const { figures } = await walk(page);
+      const { sections, figures } = await walk(page);
+      sectionsAre(sections, [...LINEAR, 'carried', 'missing']);
+      await firstRowIsDecoded(page, dataset('bfi_train.csv'), ['--posterior']);
       assert.ok(figures.includes('factor-correlations') && figures.includes('loadings'));
       assert.match(await page.locator('#tables').innerText(), /RMSEA/);
     });
@@ -259,7 +345,9 @@ describe('data sets', () => {
   test('wine is coloured by its class', { skip: needs('wine.csv') }, async () => {
     const path = place.report(dataset('wine.csv'), ['--drop', 'target', '--standardise', '-q', '3'], []);
     await visit(path, async (page) => {
-      await walk(page);
+      const { sections } = await walk(page);
+      sectionsAre(sections, [...LINEAR, 'carried']);
+      await firstRowIsDecoded(page, dataset('wine.csv'), ['--posterior']);
       assert.equal(await page.locator('#latent .legend .swatch').count(), 3);
       await page.locator('#latent .swatch').first().click();
       assert.match(await page.locator('.selected').innerText(), /59 rows selected/);
@@ -269,11 +357,11 @@ describe('data sets', () => {
   });
 
   test('a run is a figure of markers', { skip: needs('mocap_run1.csv') }, async () => {
-    place.write('links.csv', 'from,to\nLFHD,RFHD\nC7,T10\nLFWT,LKNE\nLKNE,LANK\nRFWT,RKNE\nRKNE,RANK\n');
     const fit = ['--drop', 'Field,Time', '-q', '4'];
     await visit(place.report(dataset('mocap_run1.csv'), fit, ['--stick', 'links.csv']), async (page) => {
       const { sections } = await walk(page);
-      assert.ok(sections.includes('missing'));
+      sectionsAre(sections, [...LINEAR, 'carried', 'missing']);
+      await firstRowIsDecoded(page, dataset('mocap_run1.csv'), ['--posterior']);
       assert.equal(await page.locator('.stick .link').count(), 6);
       const before = (await explored(page)).place;
       await page.getByRole('button', { name: 'Play the rows' }).click();
@@ -286,9 +374,47 @@ describe('data sets', () => {
   test('faces are images of 28 by 20', { skip: needs('frey_faces.csv.gz') }, async () => {
     await visit(place.report(dataset('frey_faces.csv.gz'), ['-q', '6'], ['--image', '28x20']), async (page) => {
       const { sections } = await walk(page);
-      for (const id of LINEAR) assert.ok(sections.includes(id) || id === 'scree', id);
+      sectionsAre(sections, LINEAR);
       assert.equal((await explored(page)).row.length, 560);
+      await firstRowIsDecoded(page, dataset('frey_faces.csv.gz'), ['--posterior']);
     }, { colorScheme: 'dark', viewport: { width: 420, height: 900 } });
+  });
+
+  test('digits as images by a network', { skip: needs('digits.csv') }, async () => {
+    const fit = ['--model', 'autoencoder', '--drop', 'target', '-q', '2', '--hidden', '6', '--tol', '0.1'];
+    await visit(place.report(dataset('digits.csv'), fit, ['--id', 'target', '--image', '8x8']), async (page) => {
+      const { sections, figures } = await walk(page);
+      sectionsAre(sections, ['words', 'explorer', 'latent', 'scree', 'tables', 'carried', 'rows', 'fit']);
+      assert.ok(!figures.includes('component-images'));
+      await page.getByLabel('pictures across the plane').check();
+      assert.equal(await page.locator('#explorer .images canvas').count(), 1);
+    });
+  });
+
+  test('a run as a figure of markers by a GP-LVM', { skip: needs('mocap_run1.csv') }, async () => {
+    const fit = ['--model', 'gplvm', '--drop', 'Field,Time', '-q', '2', '--inducing', '12', '--tol', '0.5'];
+    const data = place.head(dataset('mocap_run1.csv'), 60, 'run.csv');
+    await visit(place.report(data, fit, ['--stick', 'links.csv']), async (page) => {
+      const { sections } = await walk(page);
+      sectionsAre(sections, ['words', 'explorer', 'latent', 'tables', 'carried', 'rows', 'missing', 'fit']);
+      assert.equal(await page.locator('.stick .link').count(), 6);
+      const before = await explored(page);
+      await page.getByRole('button', { name: 'Play the rows' }).click();
+      // Rows near each other can have the same place of the grid.
+      await page.waitForFunction(({ place }) => JSON.parse(document.querySelector('[data-explorer]').dataset.explorer).place.join() !== place.join(), before, { timeout: 5000 });
+      await page.getByRole('button', { name: 'Stop' }).click();
+      assert.notDeepEqual((await explored(page)).row, before.row);
+    });
+  });
+
+  test('faces as images by a GP-LVM', { skip: needs('frey_faces.csv.gz') }, async () => {
+    const data = place.head(dataset('frey_faces.csv.gz'), 60, 'faces.csv');
+    await visit(place.report(data, ['--model', 'gplvm', '-q', '2', '--inducing', '8', '--tol', '0.5'], ['--image', '28x20']), async (page) => {
+      const { sections } = await walk(page);
+      sectionsAre(sections, ['words', 'explorer', 'latent', 'tables', 'rows', 'fit']);
+      await page.getByLabel('pictures across the plane').check();
+      assert.equal((await explored(page)).row.length, 560);
+    }, { colorScheme: 'dark', viewport: { width: 390, height: 844 } });
   });
 });
 

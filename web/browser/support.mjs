@@ -33,6 +33,14 @@ export class Place {
     return this.path(name);
   }
 
+  /** The first rows of a data set, as a table beside the pages; gives its name. */
+  head(data, rows, name = 'head.csv') {
+    const bytes = readFileSync(data);
+    const text = (data.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8');
+    this.write(name, `${text.split('\n').slice(0, rows + 1).join('\n')}\n`);
+    return name;
+  }
+
   remove() {
     rmSync(this.dir, { recursive: true, force: true });
   }
@@ -100,6 +108,12 @@ export async function walk(page) {
     await pause(60);
     return { sections, figures, tables: document.querySelectorAll('table').length, failed: document.documentElement.dataset.ready !== 'yes' };
   });
+}
+
+/** The commands under the pictures, as a list of words each. */
+export async function commands(page) {
+  const texts = await page.locator('.command code').allTextContents();
+  return [...new Set(texts)].map((text) => text.split(' '));
 }
 
 /** The place in the explorer and the row that it shows. */

@@ -1,5 +1,6 @@
-// The page and the command say the same: coordinates, T², SPE, p-values and decoded rows of every linear kind of model.
+// The page and the command say the same: coordinates, T², SPE, p-values and decoded rows of every kind of model.
 import { afterAll, describe, expect, test } from 'vitest';
+import { selectCommand } from '../src/commands';
 import { assemble, type Data } from '../src/data';
 import { contributions } from '../src/maths/contributions';
 import { beyondLimits } from '../src/sections/rows';
@@ -16,6 +17,31 @@ const FITS: [string, string[]][] = [
   ['robust', ['--model', 'robust', '-q', '2', '--nu', '5']],
   ['ica', ['--model', 'ica', '-q', '2']],
 ];
+
+/** Kinds that the core answers for when the page is written, and whether rows may miss cells. */
+const CURVED: [string, string[], boolean][] = [
+  ['kpca', ['--model', 'kpca', '-q', '2', '--standardise'], false],
+  ['gplvm', ['--model', 'gplvm', '-q', '2', '--inducing', '8', '--tol', '0.01'], true],
+  ['gplvm scaled', ['--model', 'gplvm', '-q', '3', '--inducing', '8', '--tol', '0.01', '--standardise'], true],
+  ['autoencoder', ['--model', 'autoencoder', '-q', '2', '--hidden', '4', '--tol', '0.01'], true],
+  ['autoencoder without encoder', ['--model', 'autoencoder', '-q', '2', '--hidden', '4', '--tol', '0.01', '--no-encoder'], true],
+];
+
+/** Tables that a model is fitted to, and asked about. */
+const WHOLE: [string, string][] = [['whole.csv', 'whole.csv']];
+const ALL: [string, string][] = [...WHOLE, ['whole.csv', 'holes.csv'], ['holes.csv', 'holes.csv']];
+
+/** Largest difference from the command, relative to its largest number. */
+function apart(ours: ArrayLike<number>, theirs: number[]): number {
+  const size = Math.max(...theirs.map(Math.abs), 1e-300);
+  return Math.max(...theirs.map((x, i) => Math.abs(ours[i]! - x))) / size;
+}
+
+/** Squared distances of the rows of a table from what the command makes of them, over the cells that are there. */
+function squaredDistances(cells: Map<string, number[]>, rebuilt: Map<string, number[]>, features: string[]): number[] {
+  const square = (name: string, i: number) => (cells.get(name)![i]! - rebuilt.get(name)![i]!) ** 2;
+  return cells.get(features[0]!)!.map((_, i) => features.reduce((sum, name) => sum + (Number.isNaN(square(name, i)) ? 0 : square(name, i)), 0));
+}
 
 /** Limits of complete rows in double precision, those of rows with missing values in single. */
 function limitsAgree(page: Data, scores: Map<string, number[]>): void {
@@ -74,6 +100,34 @@ describe.skipIf(!present)('the page agrees with the command', () => {
         expect(page.cells.value(3, 1)).toBe(Number.isNaN(page.cells.value(3, 1)) ? NaN : expected.get('f2')![3]);
       });
     }
+
+  for (const [name, flags, holes] of CURVED)
+    for (const [fitted, data] of holes ? ALL : WHOLE)
+      test(`${name} of ${fitted}, ${data}`, async () => {
+        place.run('fit', fitted, ...flags, '-o', 'm.covary', '--quiet');
+        place.run('report', 'm.covary', data, '--id', 'name', '-o', 'page.html', '--quiet');
+        const page = assemble(await place.block('page.html'));
+        const coordinates = Place.columns(place.run('transform', 'm.covary', data, '--quiet'));
+        expect(page.coordinates.length).toBe(Number(flags[flags.indexOf('-q') + 1]));
+        // The page has them in single precision.
+        page.coordinates.forEach((z, k) => expect(apart(z, coordinates.get(page.names[k]!)!), page.names[k]!).toBeLessThan(1e-6));
+        const novelty = page.about.answers.novelty;
+        const distances = novelty
+          ? Place.columns(place.run('score', 'm.covary', data, '--quiet')).get('spe')!
+          : squaredDistances(Place.columns(place.text(data)), Place.columns(place.run('reconstruct', 'm.covary', data, '--quiet')), page.features);
+        expect(apart(page.spe!, distances)).toBeLessThan(1e-6);
+        expect([page.model, page.t2, page.pValue, page.limits, page.group]).toEqual([null, null, null, null, null]);
+      });
+
+  test('the command under a picture chooses among the features of the model', async () => {
+    place.run('fit', 'whole.csv', '-q', '2', '--columns', '3-7', '-o', 'm.covary', '--quiet');
+    place.run('report', 'm.covary', 'whole.csv', '--id', 'name', '-o', 'page.html', '--quiet');
+    const { about } = assemble(await place.block('page.html'));
+    const words = selectCommand(about).split(' ');
+    expect(words).toEqual(['covary', 'select', 'whole.csv', '--drop', 'f6']);
+    const { table: lines } = JSON.parse(place.run(...words.slice(1), '--json')) as { table: { bic: number }[] };
+    expect(about.choice!.table.map(({ bic }) => bic)).toEqual(lines.map(({ bic }) => bic));
+  });
 
   test('limits of a mixture are those of the group of each row', async () => {
     place.run('fit', 'whole.csv', '--model', 'mixture', '-k', '2', '-q', '1', '-o', 'm.covary', '--quiet');

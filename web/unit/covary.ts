@@ -16,6 +16,10 @@ export class Place {
     writeFileSync(join(this.dir, name), text);
   }
 
+  text(name: string): string {
+    return readFileSync(join(this.dir, name), 'utf8');
+  }
+
   run(...words: string[]): string {
     return execFileSync(COMMAND, words, { cwd: this.dir, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 1 << 28 });
   }
