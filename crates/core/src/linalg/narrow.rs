@@ -1,24 +1,26 @@
 //! Products of a large matrix with a few vectors.
 //!
 //! A general product first copies the large operand into an order of its own, which takes as long as the arithmetic
-//! where the other side has ten columns. Here the vectors lie row after row, so that a row of them is a few
-//! registers, and the large operand is read as it lies: a few rows of the result stay in registers from the first term
-//! to the last.
+//! where the other side has ten columns. Here the matrix is held in such an order from the beginning: panels of eight
+//! rows, column after column, so that it is read once from end to end. The vectors lie row after row, eight of them in a
+//! group. A panel is used for both products, with the matrix and with its transpose, while it is in the cache.
 
 use pulp::{Arch, Simd, WithSimd};
 
 use super::{Mat, MatRef};
 
-/// Columns of one register of the usual vector unit: vectors are filled up to so many.
-const LANES: usize = 4;
-/// Rows of the result that share what is loaded of the vectors. Four rows of two registers are eight sums, as many as
-/// hide how long an addition takes; with twelve, sums were moved to memory and back.
-const ROWS: usize = 4;
+/// Vectors of a group; the last group is filled up with zeros.
+const GROUP: usize = 8;
+/// Rows of a panel; the last panel is filled up with zeros.
+const PANEL: usize = 8;
 
-/// A few vectors (n × b), row after row; zeros fill each row up to whole registers.
+/// A row of a group of vectors, or a column of a panel.
+type Eight = [f64; 8];
+
+/// A few vectors (n × b): groups of eight, in each row after row. Zeros fill the rows up to whole panels.
 #[derive(Debug, Clone)]
 pub(crate) struct NarrowBlock {
-    cells: Vec<f64>, // (n × width)
+    groups: Vec<Vec<Eight>>, // each (padded n × 8)
     rows: usize,
     columns: usize,
 }
@@ -26,24 +28,23 @@ pub(crate) struct NarrowBlock {
 impl NarrowBlock {
     /// Zeros.
     pub(crate) fn zeros(rows: usize, columns: usize) -> Self {
-        Self { cells: vec![0.0; rows * columns.next_multiple_of(LANES)], rows, columns }
+        let group = vec![[0.0; GROUP]; padded(rows)];
+        Self { groups: vec![group; columns.div_ceil(GROUP)], rows, columns }
     }
 
     /// The columns of a matrix.
     pub(crate) fn of(matrix: MatRef<'_, f64>) -> Self {
         let mut out = Self::zeros(matrix.nrows(), matrix.ncols());
-        let width = out.width();
         for (j, column) in matrix.col_iter().enumerate() {
-            let cells = out.cells.iter_mut().skip(j).step_by(width);
-            cells.zip(column.iter()).for_each(|(cell, x)| *cell = *x);
+            let group = &mut out.groups[j / GROUP];
+            group.iter_mut().zip(column.iter()).for_each(|(row, x)| row[j % GROUP] = *x);
         }
         out
     }
 
     /// The same as a matrix.
     pub(crate) fn to_mat(&self) -> Mat<f64> {
-        let width = self.width();
-        Mat::from_fn(self.rows, self.columns, |i, j| self.cells[i * width + j])
+        Mat::from_fn(self.rows, self.columns, |i, j| self.groups[j / GROUP][i][j % GROUP])
     }
 
     /// b.
@@ -51,230 +52,214 @@ impl NarrowBlock {
         self.columns
     }
 
-    /// Cells between neighbouring rows.
-    pub(crate) fn width(&self) -> usize {
-        self.columns.next_multiple_of(LANES)
-    }
-
-    /// Some rows (rows × width).
-    pub(crate) fn rows(&self, first: usize, rows: usize) -> &[f64] {
-        &self.cells[first * self.width()..][..rows * self.width()]
-    }
-
-    /// The same to be changed.
-    pub(crate) fn rows_mut(&mut self, first: usize, rows: usize) -> &mut [f64] {
-        let width = self.width();
-        &mut self.cells[first * width..][..rows * width]
-    }
-
     /// Adds another block of the same shape.
     pub(crate) fn add(&mut self, other: &Self) {
-        self.cells.iter_mut().zip(&other.cells).for_each(|(a, b)| *a += b);
+        let (own, other) = (self.groups.iter_mut().flatten(), other.groups.iter().flatten());
+        own.zip(other).for_each(|(a, b)| a.iter_mut().zip(b).for_each(|(a, b)| *a += b));
     }
 }
 
-/// out (m × width) += A B on the calling thread, for the columns of A (m × k) one after the other and the rows of B
-/// (k × width).
-pub(crate) fn add_narrow(out: &mut [f64], a: &[f64], block: &[f64], width: usize) {
-    Arch::new().dispatch(ByColumns(Operands { out, a, block, width }));
+fn padded(rows: usize) -> usize {
+    rows.next_multiple_of(PANEL)
 }
 
-/// out (k × width) += Aᵀ B on the calling thread, for the columns of A (m × k) one after the other and the rows of B
-/// (m × width).
-pub(crate) fn add_narrow_transposed(out: &mut [f64], a: &[f64], block: &[f64], width: usize) {
-    Arch::new().dispatch(ByRows(Operands { out, a, block, width }));
+/// A part A (m × k) of a larger matrix, with its first row at `row` and its first column at `column`, both at the
+/// beginning of a panel.
+#[derive(Debug, Clone)]
+pub(crate) struct PanelTile {
+    row: usize,
+    column: usize,
+    rows: usize,
+    columns: usize,
+    panels: Vec<Eight>, // for each panel its columns, eight cells each
 }
 
-struct Operands<'a> {
-    out: &'a mut [f64],
-    a: &'a [f64],
-    block: &'a [f64],
-    width: usize,
+impl PanelTile {
+    /// Of cells column after column (m × k).
+    pub(crate) fn new((row, column): (usize, usize), cells: MatRef<'_, f64>) -> Self {
+        let (rows, columns) = cells.shape();
+        let mut panels = vec![[0.0; PANEL]; rows.div_ceil(PANEL) * columns];
+        for (j, cells) in cells.col_iter().enumerate() {
+            let column = panels[j..].iter_mut().step_by(columns);
+            match cells.try_as_col_major() {
+                Some(cells) => {
+                    let (whole, last) = cells.as_slice().as_chunks::<PANEL>();
+                    let mut column = column;
+                    whole.iter().zip(&mut column).for_each(|(cells, eight)| *eight = *cells);
+                    column.for_each(|eight| eight[..last.len()].copy_from_slice(last));
+                }
+                None => (0..rows).for_each(|i| panels[i / PANEL * columns + j][i % PANEL] = cells[i]),
+            }
+        }
+        Self { row, column, rows, columns, panels }
+    }
+
+    /// Whether the tile stands on the diagonal of the larger matrix.
+    pub(crate) fn is_on_diagonal(&self) -> bool {
+        self.row == self.column
+    }
+
+    /// Number of rows, m.
+    pub(crate) fn nrows(&self) -> usize {
+        self.rows
+    }
+
+    /// A cell by its row and column within the tile.
+    pub(crate) fn get(&self, i: usize, j: usize) -> f64 {
+        self.panels[i / PANEL * self.columns + j][i % PANEL]
+    }
+
+    /// Whether every number is finite.
+    pub(crate) fn is_all_finite(&self) -> bool {
+        self.panels.iter().flatten().all(|x| x.is_finite())
+    }
+
+    /// Calls `f` with the row and the column in the larger matrix, and the value of each cell.
+    pub(crate) fn for_each(&self, mut f: impl FnMut(usize, usize, f64)) {
+        for j in 0..self.columns {
+            (0..self.rows).for_each(|i| f(self.row + i, self.column + j, self.get(i, j)));
+        }
+    }
+
+    /// Adds what the tile contributes to the product of a symmetric matrix with vectors, on the calling thread: A times
+    /// the vectors beside its columns and, off the diagonal, Aᵀ times those beside its rows.
+    pub(crate) fn add_products(&self, out: &mut NarrowBlock, vectors: &NarrowBlock) {
+        for (out, vectors) in out.groups.iter_mut().zip(&vectors.groups) {
+            let (below, above) =
+                (self.row..self.row + padded(self.rows), self.column..self.column + self.columns);
+            let (columns, rows) = out.split_at_mut(below.start);
+            Arch::new().dispatch(BothProducts {
+                panels: &self.panels,
+                right: &vectors[above.clone()],
+                left: &vectors[below.clone()],
+                along_rows: &mut rows[..below.len()],
+                along_columns: if self.is_on_diagonal() { &mut [] } else { &mut columns[above] },
+            });
+        }
+    }
 }
 
-/// A B, the terms of a row of the result one column of A after the other.
-struct ByColumns<'a>(Operands<'a>);
-/// Aᵀ B, a row of the result for each column of A.
-struct ByRows<'a>(Operands<'a>);
+/// A times `right` (k × 8), added to `along_rows` (m × 8), and Aᵀ times `left` (m × 8), added to `along_columns` (k × 8)
+/// unless that is empty.
+struct BothProducts<'a> {
+    panels: &'a [Eight],
+    right: &'a [Eight],
+    left: &'a [Eight],
+    along_rows: &'a mut [Eight],
+    along_columns: &'a mut [Eight],
+}
 
-impl WithSimd for ByColumns<'_> {
+impl WithSimd for BothProducts<'_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Operands { out, a, block, width } = self.0;
-        if width == 0 || out.is_empty() {
-            return;
-        }
-        let m = out.len() / width;
+        let Self { panels, right, left, along_rows, along_columns } = self;
+        let k = right.len();
         let mut first = 0;
-        while first + ROWS <= m {
-            let rows = &mut out[first * width..(first + ROWS) * width];
-            add_terms::<S, ROWS, _>(simd, rows, block, width, AcrossColumns { a, m, first });
-            first += ROWS;
-        }
-        while first < m {
-            let row = &mut out[first * width..(first + 1) * width];
-            add_terms::<S, 1, _>(simd, row, block, width, AcrossColumns { a, m, first });
-            first += 1;
+        while first < along_rows.len() {
+            let panel = &panels[first / PANEL * k..][..k];
+            let rows = &mut along_rows[first..first + PANEL];
+            let left = &left[first..first + PANEL];
+            // A row of vectors is one register of AVX-512, two of AVX2, four of the usual others.
+            match S::F64_LANES {
+                8 => {
+                    add_rows::<S, 8, 1>(simd, panel, right, rows, 0);
+                    add_columns::<S, 1>(simd, panel, left, along_columns);
+                }
+                4 => {
+                    add_rows::<S, 4, 2>(simd, panel, right, rows, 0);
+                    add_rows::<S, 4, 2>(simd, panel, right, rows, 4);
+                    add_columns::<S, 2>(simd, panel, left, along_columns);
+                }
+                2 => {
+                    (0..PANEL).step_by(2).for_each(|r| add_rows::<S, 2, 4>(simd, panel, right, rows, r));
+                    add_columns::<S, 4>(simd, panel, left, along_columns);
+                }
+                _ => {
+                    (0..PANEL).for_each(|r| add_rows::<S, 1, 8>(simd, panel, right, rows, r));
+                    add_columns::<S, 8>(simd, panel, left, along_columns);
+                }
+            }
+            first += PANEL;
         }
     }
 }
 
-impl WithSimd for ByRows<'_> {
-    type Output = ();
+// The loops below are written out, without iterators: those are not always compiled for the vector unit that was found,
+// and then take ten times as long. Sums stay in registers from the first term to the last.
 
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let Operands { out, a, block, width } = self.0;
-        if width == 0 || block.is_empty() {
-            return;
-        }
-        let (m, k) = (block.len() / width, out.len() / width);
-        let mut first = 0;
-        while first + ROWS <= k {
-            let rows = &mut out[first * width..(first + ROWS) * width];
-            let columns: [&[f64]; ROWS] = std::array::from_fn(|r| &a[(first + r) * m..(first + r + 1) * m]);
-            add_terms::<S, ROWS, _>(simd, rows, block, width, AlongColumns { columns });
-            first += ROWS;
-        }
-        while first < k {
-            let row = &mut out[first * width..(first + 1) * width];
-            add_terms::<S, 1, _>(
-                simd,
-                row,
-                block,
-                width,
-                AlongColumns { columns: [&a[first * m..(first + 1) * m]] },
-            );
-            first += 1;
-        }
-    }
+/// The registers of a row of vectors.
+#[inline(always)]
+fn registers<S: Simd>(row: &Eight) -> &[S::f64s] {
+    S::as_simd_f64s(row).0
 }
 
-/// What each row of the vectors is multiplied by for R rows of the result. Loops over these are written out, without
-/// iterators: those are not always compiled for the vector unit that was found, and then take ten times as long.
-trait Terms<const R: usize>: Copy {
-    fn of(&self, row: usize) -> [f64; R];
-}
-
-/// Rows first … first + R of A (m × k).
-#[derive(Clone, Copy)]
-struct AcrossColumns<'a> {
-    a: &'a [f64],
-    m: usize,
+/// R rows of the panel from row r on, in V registers each.
+#[inline(always)]
+fn add_rows<S: Simd, const R: usize, const V: usize>(
+    simd: S,
+    panel: &[Eight],
+    right: &[Eight],
+    rows: &mut [Eight],
     first: usize,
-}
-
-/// R columns of A.
-#[derive(Clone, Copy)]
-struct AlongColumns<'a, const R: usize> {
-    columns: [&'a [f64]; R],
-}
-
-impl<const R: usize> Terms<R> for AcrossColumns<'_> {
-    #[inline(always)]
-    fn of(&self, row: usize) -> [f64; R] {
-        let from = row * self.m + self.first;
-        let cells = &self.a[from..from + R];
-        let mut out = [0.0; R];
-        let mut r = 0;
-        while r < R {
-            out[r] = cells[r];
-            r += 1;
-        }
-        out
-    }
-}
-
-impl<const R: usize> Terms<R> for AlongColumns<'_, R> {
-    #[inline(always)]
-    fn of(&self, row: usize) -> [f64; R] {
-        let mut out = [0.0; R];
-        let mut r = 0;
-        while r < R {
-            out[r] = self.columns[r][row];
-            r += 1;
-        }
-        out
-    }
-}
-
-/// R rows of the result (R × width): the terms of each row of the vectors (· × width), times that row. Columns go two
-/// registers at a time: a single one would wait for its own sums.
-#[inline(always)]
-fn add_terms<S: Simd, const R: usize, T: Terms<R>>(
-    simd: S,
-    out: &mut [f64],
-    block: &[f64],
-    width: usize,
-    terms: T,
 ) {
-    if !width.is_multiple_of(S::F64_LANES) {
-        return add_terms_cell_by_cell(out, block, width, terms);
-    }
-    let ((out, _), (block, _)) = (S::as_mut_simd_f64s(out), S::as_simd_f64s(block));
-    let width = width / S::F64_LANES;
-    let mut first = 0;
-    while first < width {
-        first += match width - first {
-            1 => add_group::<S, R, 1, T>(simd, out, block, (width, first), terms),
-            _ => add_group::<S, R, 2, T>(simd, out, block, (width, first), terms),
-        };
-    }
-}
-
-/// The same for V registers of columns from `first` on: R·V sums stay in registers from the first term to the last.
-#[inline(always)]
-fn add_group<S: Simd, const R: usize, const V: usize, T: Terms<R>>(
-    simd: S,
-    out: &mut [S::f64s],
-    block: &[S::f64s],
-    (width, first): (usize, usize),
-    terms: T,
-) -> usize {
     let mut sums = [[simd.splat_f64s(0.0); V]; R];
-    let rows = block.len() / width;
-    let mut i = 0;
-    while i < rows {
-        let row = &block[i * width + first..i * width + first + V];
-        let cells = terms.of(i);
+    let mut j = 0;
+    while j < panel.len() {
+        let (cells, vectors) = (&panel[j], registers::<S>(&right[j]));
         let mut r = 0;
         while r < R {
-            let cell = simd.splat_f64s(cells[r]);
+            let cell = simd.splat_f64s(cells[first + r]);
             let mut v = 0;
             while v < V {
-                sums[r][v] = simd.mul_add_f64s(cell, row[v], sums[r][v]);
+                sums[r][v] = simd.mul_add_f64s(cell, vectors[v], sums[r][v]);
                 v += 1;
             }
             r += 1;
         }
-        i += 1;
+        j += 1;
     }
     let mut r = 0;
     while r < R {
-        let row = &mut out[r * width + first..r * width + first + V];
-        let mut v = 0;
-        while v < V {
-            row[v] = simd.add_f64s(row[v], sums[r][v]);
-            v += 1;
-        }
+        add_to::<S, V>(simd, &mut rows[first + r], &sums[r]);
         r += 1;
     }
-    V
 }
 
-/// The same where registers do not divide the width.
-fn add_terms_cell_by_cell<const R: usize>(
-    out: &mut [f64],
-    block: &[f64],
-    width: usize,
-    terms: impl Terms<R>,
-) {
-    for (i, row) in block.chunks_exact(width).enumerate() {
-        for (out, cell) in out.chunks_exact_mut(width).zip(terms.of(i)) {
-            out.iter_mut().zip(row).for_each(|(out, x)| *out += cell * x);
+#[inline(always)]
+fn add_to<S: Simd, const V: usize>(simd: S, row: &mut Eight, sums: &[S::f64s; V]) {
+    let row = S::as_mut_simd_f64s(row).0;
+    let mut v = 0;
+    while v < V {
+        row[v] = simd.add_f64s(row[v], sums[v]);
+        v += 1;
+    }
+}
+
+/// What the eight rows of a panel add to each column, one register of the vectors after the other.
+#[inline(always)]
+fn add_columns<S: Simd, const V: usize>(simd: S, panel: &[Eight], left: &[Eight], columns: &mut [Eight]) {
+    if columns.is_empty() {
+        return;
+    }
+    let mut v = 0;
+    while v < V {
+        let vectors: [S::f64s; PANEL] = std::array::from_fn(|r| registers::<S>(&left[r])[v]);
+        let mut j = 0;
+        while j < panel.len() {
+            let column = &mut S::as_mut_simd_f64s(&mut columns[j]).0[v];
+            let mut sums = [*column, simd.splat_f64s(0.0)]; // two: one would wait for itself
+            let mut r = 0;
+            while r < PANEL {
+                let cell = simd.splat_f64s(panel[j][r]);
+                sums[r % 2] = simd.mul_add_f64s(cell, vectors[r], sums[r % 2]);
+                r += 1;
+            }
+            *column = simd.add_f64s(sums[0], sums[1]);
+            j += 1;
         }
+        v += 1;
     }
 }
 
@@ -288,26 +273,56 @@ mod tests {
         Mat::from_fn(rows, columns, |i, j| ((i * 7 + j * 13 + seed) % 31) as f64 - 15.0)
     }
 
+    /// With every vector unit, the one of this machine among them.
+    fn both_products(both: BothProducts<'_>, scalar: bool) {
+        match scalar {
+            true => both.with_simd(pulp::Scalar::new()),
+            false => Arch::new().dispatch(both),
+        }
+    }
+
     #[test]
     fn products_are_those_of_matrices() {
-        for (m, k) in [(1, 1), (4, 3), (7, 10), (64, 33), (0, 3), (3, 0)] {
-            for b in [1, 2, 4, 5, 8, 12, 13, 20, 25] {
-                let a = whole(m, k, 1);
-                let cells: Vec<f64> = a.col_iter().flat_map(|c| c.iter().copied()).collect();
-                let (right, left) = (whole(k, b, 2), whole(m, b, 3));
-                let (narrow, mut out) = (NarrowBlock::of(right.as_ref()), NarrowBlock::of(left.as_ref()));
-                let width = narrow.width();
-                add_narrow(out.rows_mut(0, m), &cells, narrow.rows(0, k), width);
-                assert_eq!(out.to_mat(), &left + product(a.as_ref(), right.as_ref()), "{m} × {k}, {b}");
-                let mut out = narrow;
-                add_narrow_transposed(
-                    out.rows_mut(0, k),
-                    &cells,
-                    NarrowBlock::of(left.as_ref()).rows(0, m),
-                    width,
+        for (m, k) in [(1, 1), (4, 3), (7, 10), (64, 33), (3, 0), (8, 8), (17, 256)] {
+            let a = whole(m, k, 1);
+            let tile = PanelTile::new((0, 0), a.as_ref());
+            assert!((0..m).all(|i| (0..k).all(|j| tile.get(i, j) == a[(i, j)])));
+            let (right, left) = (whole(k, 8, 2), whole(m, 8, 3));
+            let (narrow_right, narrow_left) =
+                (NarrowBlock::of(right.as_ref()), NarrowBlock::of(left.as_ref()));
+            for scalar in [false, true] {
+                let (mut rows, mut columns) = (narrow_left.clone(), narrow_right.clone());
+                both_products(
+                    BothProducts {
+                        panels: &tile.panels,
+                        right: &narrow_right.groups[0][..k],
+                        left: &narrow_left.groups[0],
+                        along_rows: &mut rows.groups[0],
+                        along_columns: &mut columns.groups[0][..k],
+                    },
+                    scalar,
                 );
-                assert_eq!(out.to_mat(), &right + product(a.transpose(), left.as_ref()), "{m} × {k}, {b}");
+                assert_eq!(rows.to_mat(), &left + product(a.as_ref(), right.as_ref()), "{m} × {k}");
+                assert_eq!(columns.to_mat(), &right + product(a.transpose(), left.as_ref()), "{m} × {k}");
+                let mut rows = narrow_left.clone();
+                let (right, left) = (&narrow_right.groups[0][..k], &narrow_left.groups[0]);
+                let along_rows = &mut rows.groups[0];
+                both_products(
+                    BothProducts { panels: &tile.panels, right, left, along_rows, along_columns: &mut [] },
+                    scalar,
+                );
+                let expected = narrow_left.to_mat() + product(a.as_ref(), narrow_right.to_mat().as_ref());
+                assert_eq!(rows.to_mat(), expected, "{m} × {k}");
             }
+        }
+    }
+
+    #[test]
+    fn vectors_come_back_as_they_were() {
+        for (n, b) in [(0, 1), (1, 1), (9, 8), (16, 9), (5, 25)] {
+            let vectors = whole(n, b, 4);
+            let narrow = NarrowBlock::of(vectors.as_ref());
+            assert_eq!((narrow.to_mat(), narrow.ncols()), (vectors, b));
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use rayon::prelude::*;
 
-use super::narrow::{NarrowBlock, add_narrow, add_narrow_transposed};
+use super::narrow::{NarrowBlock, PanelTile};
 use super::{Mat, MatMut, MatRef, TASKS};
 
 /// Rows and columns of a tile, which stays in a core's own cache: 512 kB.
@@ -15,39 +15,23 @@ const TILE: usize = 256;
 #[derive(Debug, Clone)]
 pub(crate) struct SymmetricTiles {
     n: usize,
-    tiles: Vec<Tile>,
-}
-
-#[derive(Debug, Clone)]
-struct Tile {
-    first_row: usize,
-    first_column: usize,
-    rows: usize,
-    columns: usize,
-    cells: Vec<f64>, // column after column
-}
-
-impl Tile {
-    fn values(&self) -> MatRef<'_, f64> {
-        MatRef::from_column_major_slice(&self.cells, self.rows, self.columns)
-    }
+    tiles: Vec<PanelTile>,
 }
 
 impl SymmetricTiles {
-    /// Tiles as `make` fills them on all threads, given the first row, the first column and room of zeros.
+    /// Tiles as `make` fills them on all threads, given the first row, the first column and room with any numbers.
     pub(crate) fn from_tiles(n: usize, make: impl Fn(usize, usize, MatMut<'_, f64>) + Sync) -> Self {
         let starts = || (0..n).step_by(TILE);
         let places: Vec<(usize, usize)> =
             starts().flat_map(|j| (j..n).step_by(TILE).map(move |i| (i, j))).collect();
         let size = |start: usize| TILE.min(n - start);
-        let tile = |(first_row, first_column): (usize, usize)| {
-            let (rows, columns) = (size(first_row), size(first_column));
-            // The system's own zeros: a matrix would write them once more.
-            let mut cells = vec![0.0; rows * columns];
-            make(first_row, first_column, MatMut::from_column_major_slice_mut(&mut cells, rows, columns));
-            Tile { first_row, first_column, rows, columns, cells }
+        let room = || Mat::zeros(TILE.min(n), TILE.min(n));
+        let tile = |room: &mut Mat<f64>, (row, column): (usize, usize)| {
+            let mut cells = room.as_mut().submatrix_mut(0, 0, size(row), size(column));
+            make(row, column, cells.as_mut());
+            PanelTile::new((row, column), cells.as_ref())
         };
-        Self { n, tiles: places.into_par_iter().map(tile).collect() }
+        Self { n, tiles: places.into_par_iter().map_init(room, tile).collect() }
     }
 
     /// Of a whole matrix, whose lower triangle is read.
@@ -63,49 +47,39 @@ impl SymmetricTiles {
 
     /// Whether every number is finite.
     pub(crate) fn is_all_finite(&self) -> bool {
-        self.tiles.par_iter().all(|tile| tile.values().is_all_finite())
+        self.tiles.par_iter().all(PanelTile::is_all_finite)
     }
 
     /// The diagonal (n).
     pub(crate) fn diagonal(&self) -> Vec<f64> {
-        let on_diagonal = self.tiles.iter().filter(|tile| tile.first_row == tile.first_column);
-        on_diagonal.flat_map(|tile| (0..tile.rows).map(|i| tile.values()[(i, i)])).collect()
+        let on_diagonal = self.tiles.iter().filter(|tile| tile.is_on_diagonal());
+        on_diagonal.flat_map(|tile| (0..tile.nrows()).map(|i| tile.get(i, i))).collect()
     }
 
     /// A B for a block of vectors (n × b): Σ over tiles, in an order that does not depend on the threads.
     pub(crate) fn times(&self, block: MatRef<'_, f64>) -> Mat<f64> {
         let share = self.tiles.len().div_ceil(TASKS).max(1);
         let vectors = NarrowBlock::of(block);
-        let parts: Vec<NarrowBlock> =
-            self.tiles.par_chunks(share).map(|tiles| self.part(tiles, &vectors)).collect();
+        let part = |tiles: &[PanelTile]| {
+            let mut out = NarrowBlock::zeros(self.n, vectors.ncols());
+            tiles.iter().for_each(|tile| tile.add_products(&mut out, &vectors));
+            out
+        };
+        let parts: Vec<NarrowBlock> = self.tiles.par_chunks(share).map(part).collect();
         let mut parts = parts.into_iter();
         let mut out = parts.next().unwrap_or_else(|| NarrowBlock::zeros(self.n, block.ncols()));
         parts.for_each(|part| out.add(&part));
         out.to_mat()
     }
 
-    fn part(&self, tiles: &[Tile], vectors: &NarrowBlock) -> NarrowBlock {
-        let mut out = NarrowBlock::zeros(self.n, vectors.ncols());
-        let width = vectors.width();
-        for Tile { first_row, first_column, rows, columns, cells } in tiles {
-            let (below, above) = (vectors.rows(*first_column, *columns), vectors.rows(*first_row, *rows));
-            add_narrow(out.rows_mut(*first_row, *rows), cells, below, width);
-            if first_row != first_column {
-                add_narrow_transposed(out.rows_mut(*first_column, *columns), cells, above, width);
-            }
-        }
-        out
-    }
-
     /// The whole matrix, as `f` of row, column and value changes it.
     pub(crate) fn into_whole(self, f: impl Fn(usize, usize, f64) -> f64) -> Mat<f64> {
         let mut out = Mat::zeros(self.n, self.n);
         for tile in self.tiles {
-            for (k, value) in tile.cells.iter().enumerate() {
-                let (row, column) = (tile.first_row + k % tile.rows, tile.first_column + k / tile.rows);
-                let value = f(row, column, *value);
+            tile.for_each(|row, column, value| {
+                let value = f(row, column, value);
                 (out[(row, column)], out[(column, row)]) = (value, value);
-            }
+            });
         }
         out
     }
@@ -125,7 +99,7 @@ mod tests {
         for n in [1, 5, 256, 257, 700] {
             let whole = Mat::from_fn(n, n, entry);
             let tiles = SymmetricTiles::of_lower(whole.as_ref());
-            let block = Mat::from_fn(n, 3, |i, j| ((i + 5 * j) % 11) as f64 - 5.0);
+            let block = Mat::from_fn(n, 11, |i, j| ((i + 5 * j) % 11) as f64 - 5.0);
             // Small whole numbers: products and sums are exact in any order.
             assert_eq!(tiles.times(block.as_ref()), product(whole.as_ref(), block.as_ref()), "{n}");
             assert_eq!(tiles.diagonal(), (0..n).map(|i| entry(i, i)).collect::<Vec<_>>());
