@@ -32,12 +32,12 @@ docs: ## the library's documentation, in target/doc
 python: $(VENV)/ready ## the Python package, imported from python/ with the library that cargo builds, and its tests
 	cargo build --workspace --all-features # shares what cargo test has built: the features are the same
 	cp target/debug/$(LIBRARY) python/covary/_covary.abi3.so
-	$(VENV)/bin/python -m pytest -q
+	$(VENV)/bin/python -m pytest -q -n 2 --dist worksteal # one thread each: python/tests/conftest.py
 
 # What the tests need, and python/ on the path of this Python and of every process that it starts.
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet maturin numpy scikit-learn scipy matplotlib mypy pandas polars pyarrow pytest
+	$(VENV)/bin/pip install --quiet maturin numpy scikit-learn scipy matplotlib mypy pandas polars pyarrow pytest pytest-xdist
 	$(VENV)/bin/python -c "import site; open(site.getsitepackages()[0] + '/covary.pth', 'w').write('$(CURDIR)/python\n')"
 	touch $@
 

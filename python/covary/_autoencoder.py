@@ -3,15 +3,14 @@
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_array
 
 from covary import _covary
 from covary._estimator import Estimator, learned, table
-from covary._input import filled, framed, is_single, numbers, rows_of, seed_of, whole
+from covary._input import framed, is_single, real, rows_of, whole
+from covary._questions import DecoderQuestions
 
 
-class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+class Autoencoder(DecoderQuestions, Estimator):
     """Autoassociative network (autoencoder): latent variables along a surface that may be bent.
 
     A decoder x̂ = μ + Wz + f(z) whose tanh units f bend the plane of PCA, and an encoder z = Vx + g(x). The network
@@ -79,7 +78,8 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     -----
     Coordinates have mean 0 and covariance I over complete rows, stand in descending order of what they explain, and the
     largest entry of the mean slope of each is positive. A bent surface has no single most probable place for a row:
-    searches begin at several, and the best wins.
+    searches begin at several, and the best wins. `transform` gives the coordinates of the encoder, and the most probable
+    ones where there is none or cells are missing; `posterior` is Laplace's approximation.
 
     References
     ----------
@@ -163,14 +163,10 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             hidden=None if isinstance(self.hidden, str) and self.hidden == "auto" else whole("hidden", self.hidden),
             activation=self._one_of("activation", ("tanh", "linear")),
             encoder=bool(self.encoder),
-            alpha=_number("alpha", self.alpha),
+            alpha=real("alpha", self.alpha),
             early_stopping=None if self.early_stopping == "auto" else bool(self.early_stopping),
             solver=self._one_of("solver", ("auto", "lbfgs", "adam")),
-            scale=self.scale,
-            tolerance=_number("tol", self.tol),
-            max_iterations=whole("max_iter", self.max_iter),
-            seed=seed_of(self.random_state),
-            threads=self.n_threads,
+            **{**self._search_options(), "tolerance": real("tol", self.tol)},
         )
 
     def _components(self):
@@ -184,12 +180,6 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         raise ValueError(
             f"n_components={q!r} must be a whole number of at least 1, a fraction of the variance in (0, 1) or 'auto'"
         )
-
-    def _one_of(self, name, allowed):
-        value = getattr(self, name)
-        if not isinstance(value, str) or value not in allowed:
-            raise ValueError(f"{name}={value!r} must be one of {', '.join(map(repr, allowed))}")
-        return value
 
     @classmethod
     def _constructor_of(cls, model):
@@ -229,54 +219,7 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         """float: σ²."""
         return float(self._noise[0])
 
-    @property
-    def _n_features_out(self):
-        return self.n_components_
-
     # -- questions -------------------------------------------------------------------------------------------
-
-    def transform(self, X):
-        """Latent coordinates of each row: the encoder's, or the most probable ones where cells are missing.
-
-        Parameters
-        ----------
-        X : as for `fit`
-
-        Returns
-        -------
-        ndarray of shape (n, q)
-        """
-        model, rows = self._fitted(), rows_of(self, X)
-        return model.transform(rows, False, is_single(X, rows), self.n_threads)
-
-    def posterior(self, X):
-        """Mean and covariance of the latent variables of each row, by Laplace's approximation.
-
-        Parameters
-        ----------
-        X : as for `fit`
-
-        Returns
-        -------
-        mean : ndarray of shape (n, q)
-        covariance : ndarray of shape (n, q, q)
-        """
-        return self._fitted().posterior(rows_of(self, X), self.n_threads)
-
-    def inverse_transform(self, Z):
-        """Rows that latent coordinates stand for.
-
-        Parameters
-        ----------
-        Z : array-like of shape (n, q)
-
-        Returns
-        -------
-        ndarray of shape (n, p)
-        """
-        model = self._fitted()
-        Z = check_array(filled(Z), dtype=[np.float64, np.float32], ensure_all_finite=False, input_name="Z")
-        return model.inverse_transform(Z.astype(np.float64), False, Z.dtype == np.float32, self.n_threads)
 
     def reconstruct(self, X):
         """Each row rebuilt from its latent coordinates, the missing cells too.
@@ -305,45 +248,8 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         -------
         ndarray of shape (n, p), or two of them; data frames where X is one
         """
-        model, rows = self._fitted(), rows_of(self, X)
-        single = is_single(X, rows)
-        if not return_std:
-            return framed(model.impute(rows, single, self.n_threads), X)
-        cells, std = model.impute_with_std(rows, single, self.n_threads)
-        return framed(cells, X), framed(std, X)
-
-    def sample_missing(self, X, n_draws=1, random_state=0):
-        """Draw the missing cells of each row given the observed ones: multiple imputation.
-
-        Parameters
-        ----------
-        X : as for `fit`
-        n_draws : int
-        random_state : int, RandomState or None
-
-        Returns
-        -------
-        ndarray of shape (n_draws, n, p)
-            Observed cells are the same in every draw.
-        """
-        model, draws = self._fitted(), whole("n_draws", n_draws)
-        return model.sample_missing(rows_of(self, X), draws, seed_of(random_state), self.n_threads)
-
-    def conditional(self, x):
-        """Distribution of the missing cells of one row, given the others.
-
-        Parameters
-        ----------
-        x : array-like of shape (p,)
-            With NaN where cells are missing.
-
-        Returns
-        -------
-        indices : ndarray of int
-        mean : ndarray
-        covariance : ndarray
-        """
-        return self._fitted().conditional(numbers(x).reshape(-1))
+        found = super().impute(X, return_std)
+        return tuple(framed(cells, X) for cells in found) if return_std else framed(found, X)
 
     def outliers(self, X):
         """How far each row lies from the surface, by its observed cells.
@@ -386,16 +292,3 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         float
         """
         return float(np.mean(self.score_samples(X)))
-
-    # -- manners ---------------------------------------------------------------------------------------------
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
-
-def _number(name, value):
-    if not isinstance(value, Real) or isinstance(value, bool):
-        raise ValueError(f"{name}={value!r} must be a number")
-    return float(value)

@@ -7,7 +7,7 @@ from sklearn.exceptions import NotFittedError
 
 from covary import _covary
 from covary._estimator import Estimator, learned, table
-from covary._input import features_restored_on_failure, rows_of, seed_of, whole
+from covary._input import features_restored_on_failure, rows_of
 from covary._questions import Questions
 from covary._warn import warn
 
@@ -108,11 +108,7 @@ class LinearGaussianEstimator(Questions, Estimator):
         return _covary.Request(
             self._kind,
             "all" if self._checked_components() is None else self.n_components,
-            scale=self.scale,
-            tolerance=self.tol,
-            max_iterations=whole("max_iter", self.max_iter),
-            seed=seed_of(self.random_state),
-            threads=self.n_threads,
+            **self._search_options(),
             **self._family_options(),
         )
 
@@ -171,7 +167,3 @@ class LinearGaussianEstimator(Questions, Estimator):
 
     def __sklearn_is_fitted__(self):
         return self.__dict__.get("_model") is not None or self.__dict__.get("_evidence") is not None
-
-    @property
-    def _n_features_out(self):
-        return self.n_components_

@@ -86,6 +86,23 @@ class Estimator(BaseEstimator):
         """Fits the rows of X."""
         self._take(_covary.fit(rows, self._request(rows), progress))
 
+    def _search_options(self):
+        """What is asked of the core by parameters that most kinds have."""
+        return {
+            "scale": self.scale,
+            "tolerance": self.tol,
+            "max_iterations": whole("max_iter", self.max_iter),
+            "seed": seed_of(self.random_state),
+            "threads": self.n_threads,
+        }
+
+    def _one_of(self, name, allowed):
+        """The parameter of this name, which must be one of some words."""
+        value = getattr(self, name)
+        if not isinstance(value, str) or value not in allowed:
+            raise ValueError(f"{name}={value!r} must be one of {', '.join(map(repr, allowed))}")
+        return value
+
     def _take(self, model):
         self._model = model
         self._numbers = {}

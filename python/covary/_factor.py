@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_array
 
 from covary import _covary
 from covary._base import LinearGaussianEstimator, table
-from covary._input import filled, is_single, numbers, rows_of, seed_of, whole
+from covary._input import filled, is_single, numbers, rows_of
 from covary._rotate import Rotation, rotation_of
 from covary._warn import warn
 
@@ -192,11 +192,7 @@ class FactorAnalysis(LinearGaussianEstimator):
             starts=self.n_starts,
             undetermined=True,
             solver=self.solver,
-            scale=self.scale,
-            tolerance=self.tol,
-            max_iterations=whole("max_iter", self.max_iter),
-            seed=seed_of(self.random_state),
-            threads=self.n_threads,
+            **self._search_options(),
         )
 
     def _number_of_factors(self, seen):

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_array
 from covary import _covary
 from covary._base import LinearGaussianEstimator, table
 from covary._ica import Sources
-from covary._input import filled, is_single, numbers, rows_of, seed_of, whole
+from covary._input import filled, fixed_seed_of, is_single, numbers, rows_of, whole
 from covary._own_contrast import all_at_once, one_by_one
 from covary._warn import warn
 
@@ -124,7 +124,7 @@ class FastICA(Sources):
             # 1 − cos θ ≤ tol is a chord of at most √(2 tol), which the core measures.
             tolerance=max(np.sqrt(2.0 * self._checked_tol()), _TINY),
             max_iterations=whole("max_iter", self.max_iter),
-            seed=0 if self.random_state is None else seed_of(self.random_state),
+            seed=fixed_seed_of(self.random_state),
             threads=self.n_threads,
             method="fastica",
             deflation=self._one_of("algorithm", ("parallel", "deflation")) == "deflation",
@@ -169,8 +169,7 @@ class FastICA(Sources):
         u = self._whitened(X.astype(np.float64, copy=False), rows)  # (n, q)
         start = self._start(u.shape[1], rows)
         if start is None:
-            seed = 0 if self.random_state is None else seed_of(self.random_state)
-            start = np.random.default_rng(seed).normal(size=(u.shape[1],) * 2)
+            start = np.random.default_rng(fixed_seed_of(self.random_state)).normal(size=(u.shape[1],) * 2)
         function = partial(self.fun, **(self.fun_args or {}))
         search = one_by_one if self._one_of("algorithm", ("parallel", "deflation")) == "deflation" else all_at_once
         limit = whole("max_iter", self.max_iter)
@@ -201,12 +200,6 @@ class FastICA(Sources):
         """bool: whether the search ended by itself."""
         own = self.__dict__.get("_own_search")
         return own[1] if own is not None else super().converged_
-
-    def _one_of(self, name, allowed):
-        value = getattr(self, name)
-        if not isinstance(value, str) or value not in allowed:
-            raise ValueError(f"{name}={value!r} must be one of {', '.join(map(repr, allowed))}")
-        return value
 
     def _whiten(self):
         if self.whiten is False:

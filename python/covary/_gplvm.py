@@ -1,16 +1,15 @@
 """Gaussian process latent variable models: curved surfaces in place of planes."""
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array
 
 from covary import _covary
 from covary._estimator import Estimator, learned, table
-from covary._input import filled, is_single, rows_of, seed_of, whole
-from covary._questions import DensityQuestions
+from covary._input import filled, rows_of, whole
+from covary._questions import DecoderQuestions, DensityQuestions
 
 
-class GPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+class GPLVM(DecoderQuestions, Estimator):
     """Gaussian process latent variable model: nonlinear PCA with a probability model.
 
     Each row has a position x ~ N(0, I) in `n_components` dimensions, and each feature is a smooth function of the
@@ -78,7 +77,8 @@ class GPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     Notes
     -----
     A new row is placed by maximising the bound over its own position, from the rows of the fit that are nearest to it in
-    the cells that it has; `place` also says where two places explain a row about as well.
+    the cells that it has; `place` also says where two places explain a row about as well. `transform` gives the mean of
+    its position; the covariance of `posterior` is diagonal, because the bound takes coordinates as independent.
 
     References
     ----------
@@ -158,17 +158,14 @@ class GPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         if self.init != "ppca":
             raise ValueError(f"init={self.init!r} must be 'ppca'")
         whole("n_components", self.n_components)
-        options = {"method": self.method, "kernel": self.kernel, "starts": whole("n_init", self.n_init)}
         return _covary.Request(
             self._kind,
             self.n_components,
-            scale=self.scale,
-            tolerance=self.tol,
-            max_iterations=whole("max_iter", self.max_iter),
-            seed=seed_of(self.random_state),
-            threads=self.n_threads,
+            **self._search_options(),
+            method=self.method,
+            kernel=self.kernel,
             n_inducing=whole("n_inducing", self.n_inducing),
-            **options,
+            starts=whole("n_init", self.n_init),
         )
 
     @classmethod
@@ -179,46 +176,6 @@ class GPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         estimator.kernel = details.get("kernel", estimator.kernel)
         estimator.n_inducing = details.get("inducing", estimator.n_inducing)
         return estimator
-
-    @property
-    def _n_features_out(self):
-        return self.n_components_
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
-    def transform(self, X):
-        """Positions of rows, given the cells that were observed: posterior means.
-
-        Parameters
-        ----------
-        X : as for `fit`
-
-        Returns
-        -------
-        ndarray of shape (n, q)
-        """
-        model = self._fitted()
-        rows = rows_of(self, X)
-        return model.transform(rows, False, is_single(X, rows), self.n_threads)
-
-    def posterior(self, X):
-        """Mean and covariance of the position of each row, given the cells that were observed.
-
-        Parameters
-        ----------
-        X : as for `fit`
-
-        Returns
-        -------
-        mean : ndarray of shape (n, q)
-        covariance : ndarray of shape (n, q, q)
-            Diagonal: the bound takes the coordinates of a position as independent.
-        """
-        model = self._fitted()
-        return model.posterior(rows_of(self, X), self.n_threads)
 
     def place(self, X):
         """Positions of rows, how sure they are, and whether another place explains a row about as well.
@@ -258,8 +215,5 @@ class GPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return model.inverse_transform(Z.astype(np.float64), False, Z.dtype == np.float32, self.n_threads)
 
     reconstruct = DensityQuestions.reconstruct
-    impute = DensityQuestions.impute
-    sample_missing = DensityQuestions.sample_missing
     predict_cells = DensityQuestions.predict_cells
-    conditional = DensityQuestions.conditional
     sample = DensityQuestions.sample

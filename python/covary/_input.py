@@ -1,7 +1,7 @@
 """Whatever people call X, as rows that the core can read: looked at where it lies if possible."""
 
 from contextlib import contextmanager
-from numbers import Integral
+from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -254,6 +254,18 @@ def seed_of(random_state):
     if isinstance(random_state, (int, np.integer)):
         return whole("random_state", random_state, largest=2**64 - 1)
     return int(check_random_state(random_state).randint(_LARGEST_SEED, dtype=np.uint64))
+
+
+def fixed_seed_of(random_state):
+    """The same, with 0 for None: estimators that draw alike in every run."""
+    return 0 if random_state is None else seed_of(random_state)
+
+
+def real(name, value):
+    """A number, as float."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise ValueError(f"{name}={value!r} must be a number")
+    return float(value)
 
 
 def whole(name, value, largest=_LARGEST_COUNT):

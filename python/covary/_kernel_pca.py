@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from covary import _covary
 from covary._estimator import Estimator, learned, table
-from covary._input import filled, is_single, rows_of, seed_of, weights_of, whole
+from covary._input import filled, fixed_seed_of, is_single, real, rows_of, weights_of, whole
 
 # scikit-learn's names for what the core calls otherwise.
 _SOLVERS = {"dense": "dual", "arpack": "krylov", "randomized": "krylov"}
@@ -245,14 +245,14 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             self._kind,
             self._components(seen),
             kernel="precomputed" if callable(self.kernel) else self.kernel,
-            gamma=None if self.gamma is None else _real("gamma", self.gamma),
+            gamma=None if self.gamma is None else real("gamma", self.gamma),
             degree=self._degree(),
-            coef0=_real("coef0", self.coef0),
+            coef0=real("coef0", self.coef0),
             solver=_SOLVERS.get(self.eigen_solver, self.eigen_solver),
             drop_empty=bool(self.remove_zero_eig),
-            alpha=_real("alpha", self.alpha),
+            alpha=real("alpha", self.alpha),
             fixed_point=self.inverse == "fixed-point",
-            seed=0 if self.random_state is None else seed_of(self.random_state),
+            seed=fixed_seed_of(self.random_state),
             threads=self.n_threads,
             **self._landmark_options(),
         )
@@ -460,9 +460,3 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _real(name, value):
-    if not isinstance(value, Real) or isinstance(value, bool):
-        raise ValueError(f"{name}={value!r} must be a number")
-    return float(value)

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_array
 
 from covary import _covary
 from covary._estimator import Estimator, table
-from covary._input import features_restored_on_failure, filled, is_single, rows_of, seed_of, weights_of, whole
+from covary._input import features_restored_on_failure, filled, fixed_seed_of, is_single, rows_of, weights_of, whole
 from covary._warn import warn
 
 _AUTO = (1, 10)
@@ -223,12 +223,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
             polish=bool(self.polish),
             tolerance=self.tol or None,
             max_iterations=whole("max_iter", self.max_iter),
-            seed=self._seed(),
+            seed=fixed_seed_of(self.random_state),
             threads=self.n_threads,
         )
-
-    def _seed(self):
-        return 0 if self.random_state is None else seed_of(self.random_state)
 
     def _wanted_clusters(self):
         """How many clusters, and the range of which the best number is taken, if it is to be chosen."""
@@ -258,7 +255,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
             return [None]
         if not callable(self.init):
             return [self._checked_centres(self.init)]
-        random_state = check_random_state(self._seed())
+        random_state = check_random_state(fixed_seed_of(self.random_state))
         make = lambda: self.init(X, self.n_clusters, random_state=random_state)  # noqa: E731
         return [self._checked_centres(make()) for _ in range(self._starts())]
 

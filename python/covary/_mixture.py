@@ -7,7 +7,7 @@ from sklearn.base import DensityMixin
 
 from covary import _covary
 from covary._estimator import Estimator, table
-from covary._input import numbers, rows_of, seed_of, weights_of, whole
+from covary._input import numbers, rows_of, weights_of, whole
 from covary._questions import DensityQuestions
 from covary._steps import Steps
 
@@ -218,12 +218,8 @@ class MixturePPCA(Steps, DensityQuestions, DensityMixin, Estimator):
         return _covary.Request(
             self._kind,
             self._latent(seen),
-            scale=self.scale,
+            **self._search_options(),
             start=self._start(),
-            tolerance=self.tol,
-            max_iterations=whole("max_iter", self.max_iter),
-            seed=seed_of(self.random_state),
-            threads=self.n_threads,
             groups=self._groups(),
             noise=self.noise,
             shared_noise=bool(self.shared_noise),

@@ -4,7 +4,7 @@ from numbers import Integral
 
 from covary import _covary
 from covary._base import LinearGaussianEstimator, learned
-from covary._input import seed_of
+from covary._input import fixed_seed_of
 
 # scikit-learn's names for what the core calls otherwise.
 _SOLVERS = {"full": "svd", "covariance_eigh": "eigen", "arpack": "krylov", "randomized": "krylov"}
@@ -129,7 +129,7 @@ class PCA(LinearGaussianEstimator):
             scale=self.scale,
             solver=self._solver(),
             tolerance=self.tol or None,
-            seed=0 if self.random_state is None else seed_of(self.random_state),
+            seed=fixed_seed_of(self.random_state),
             threads=self.n_threads,
         )
 

@@ -33,8 +33,8 @@ def estimator_class(model):
     return next(found for found in public if getattr(found, "_kind", None) == model.kind)
 
 
-class DensityQuestions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
-    """Questions about a density with latent coordinates, for estimators with a `_fitted` model and `n_threads`.
+class LatentQuestions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    """Questions about latent coordinates and missing cells, for estimators with a `_fitted` model and `n_threads`.
 
     A transformer itself: scikit-learn's `set_output` sees to the methods of the class that defines them.
     """
@@ -44,8 +44,9 @@ class DensityQuestions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _whitens(self):
-        return False
+    @property
+    def _n_features_out(self):
+        return self.n_components_
 
     def transform(self, X):
         """Latent coordinates of each row, given the cells that were observed.
@@ -61,6 +62,98 @@ class DensityQuestions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         model = self._fitted()
         rows = rows_of(self, X)
         return model.transform(rows, self._whitens(), is_single(X, rows), self.n_threads)
+
+    def impute(self, X, return_std=False):
+        """Impute the missing values of each row from its observed cells; observed cells stay as they are.
+
+        Parameters
+        ----------
+        X : as for `fit`
+        return_std : bool
+            Also give the standard deviation of each filled cell, 0 where a cell was observed.
+
+        Returns
+        -------
+        ndarray of shape (n, p), or two of them
+        """
+        model = self._fitted()
+        rows = rows_of(self, X)
+        return (model.impute_with_std if return_std else model.impute)(rows, is_single(X, rows), self.n_threads)
+
+    def sample_missing(self, X, n_draws=1, random_state=0):
+        """Draw the missing cells of each row given the observed ones: multiple imputation.
+
+        Parameters
+        ----------
+        X : as for `fit`
+        n_draws : int
+        random_state : int, RandomState or None
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n, p)
+            Observed cells are the same in every draw.
+        """
+        model = self._fitted()
+        n_draws = whole("n_draws", n_draws)
+        return model.sample_missing(rows_of(self, X), n_draws, seed_of(random_state), self.n_threads)
+
+    def conditional(self, x):
+        """Distribution of the missing cells of one row, given the others.
+
+        Parameters
+        ----------
+        x : array-like of shape (p,)
+            With NaN where cells are missing.
+
+        Returns
+        -------
+        indices : ndarray of int
+            Which features are missing.
+        mean : ndarray
+        covariance : ndarray
+        """
+        return self._fitted().conditional(numbers(x).reshape(-1))
+
+
+class DecoderQuestions(LatentQuestions):
+    """Questions about a model with one set of latent coordinates, which lead back to rows."""
+
+    def posterior(self, X):
+        """Mean and covariance of the latent variables of each row, given the cells that were observed.
+
+        Parameters
+        ----------
+        X : as for `fit`
+
+        Returns
+        -------
+        mean : ndarray of shape (n, q)
+        covariance : ndarray of shape (n, q, q), or (q, q) where it is the same for all rows
+        """
+        model = self._fitted()
+        return model.posterior(rows_of(self, X), self.n_threads)
+
+    def inverse_transform(self, Z):
+        """Rows that latent coordinates stand for.
+
+        Parameters
+        ----------
+        Z : array-like of shape (n, q)
+
+        Returns
+        -------
+        ndarray of shape (n, p)
+        """
+        model = self._fitted()
+        Z = check_array(
+            filled(Z), dtype=[np.float64, np.float32], ensure_all_finite=False, ensure_min_features=0, input_name="Z"
+        )
+        return model.inverse_transform(Z.astype(np.float64), self._whitens(), Z.dtype == np.float32, self.n_threads)
+
+
+class DensityQuestions(LatentQuestions):
+    """Questions about a density with latent coordinates."""
 
     def reconstruct(self, X, kind="orthogonal"):
         """Each row rebuilt from its latent coordinates, the missing cells too.
@@ -109,41 +202,6 @@ class DensityQuestions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """
         scores = self.score_samples(X)
         return float(np.average(scores, weights=weights_of(sample_weight, len(scores))))
-
-    def impute(self, X, return_std=False):
-        """Impute the missing values of each row from its observed cells; observed cells stay as they are.
-
-        Parameters
-        ----------
-        X : as for `fit`
-        return_std : bool
-            Also give the standard deviation of each filled cell, 0 where a cell was observed.
-
-        Returns
-        -------
-        ndarray of shape (n, p), or two of them
-        """
-        model = self._fitted()
-        rows = rows_of(self, X)
-        return (model.impute_with_std if return_std else model.impute)(rows, is_single(X, rows), self.n_threads)
-
-    def sample_missing(self, X, n_draws=1, random_state=0):
-        """Draw the missing cells of each row given the observed ones: multiple imputation.
-
-        Parameters
-        ----------
-        X : as for `fit`
-        n_draws : int
-        random_state : int, RandomState or None
-
-        Returns
-        -------
-        ndarray of shape (n_draws, n, p)
-            Observed cells are the same in every draw.
-        """
-        model = self._fitted()
-        n_draws = whole("n_draws", n_draws)
-        return model.sample_missing(rows_of(self, X), n_draws, seed_of(random_state), self.n_threads)
 
     def predict_cells(self, X, rows, columns):
         """Mean and standard deviation of named cells, given what else was seen of their rows.
@@ -259,23 +317,6 @@ class DensityQuestions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         found = self._fitted().limits(float(level), rows, self.n_threads)
         return found if X is not None else {name: float(values[0]) for name, values in found.items()}
 
-    def conditional(self, x):
-        """Distribution of the missing cells of one row, given the others.
-
-        Parameters
-        ----------
-        x : array-like of shape (p,)
-            With NaN where cells are missing.
-
-        Returns
-        -------
-        indices : ndarray of int
-            Which features are missing.
-        mean : ndarray
-        covariance : ndarray
-        """
-        return self._fitted().conditional(numbers(x).reshape(-1))
-
     def sample(self, n=1, random_state=0):
         """Draw rows from the model.
 
@@ -343,40 +384,8 @@ class DensityQuestions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return self._fitted().precision()
 
 
-class Questions(DensityQuestions):
+class Questions(DecoderQuestions, DensityQuestions):
     """Questions about one linear-Gaussian model, x = W z + μ + ε."""
-
-    def inverse_transform(self, Z):
-        """Rows that latent coordinates stand for.
-
-        Parameters
-        ----------
-        Z : array-like of shape (n, q)
-
-        Returns
-        -------
-        ndarray of shape (n, p)
-        """
-        model = self._fitted()
-        Z = check_array(
-            filled(Z), dtype=[np.float64, np.float32], ensure_all_finite=False, ensure_min_features=0, input_name="Z"
-        )
-        return model.inverse_transform(Z.astype(np.float64), self._whitens(), Z.dtype == np.float32, self.n_threads)
-
-    def posterior(self, X):
-        """Mean and covariance of the latent variables of each row, given the cells that were observed.
-
-        Parameters
-        ----------
-        X : as for `fit`
-
-        Returns
-        -------
-        mean : ndarray of shape (n, q)
-        covariance : ndarray of shape (q, q), or (n, q, q) when rows have missing values
-        """
-        model = self._fitted()
-        return model.posterior(rows_of(self, X), self.n_threads)
 
     def rotate(self, method="varimax", **options):
         """The same model with its loadings, on the scale of correlations, turned so that they can be read.

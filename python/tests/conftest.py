@@ -5,6 +5,11 @@ import os
 import pathlib
 import subprocess
 
+# Of processes side by side (pytest -n 2) each has one thread of each pool: two pools on two cores get in each other's way.
+# Read when NumPy is loaded and when covary starts its first pool, which is later. Tests about threads ask for some.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.update(dict.fromkeys(["RAYON_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"], "1"))
+
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
