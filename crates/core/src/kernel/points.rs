@@ -9,7 +9,7 @@ use super::{Kernel, KernelForm, power};
 use crate::blocks::Frame;
 use crate::data::Chunk;
 use crate::error::{Error, Result};
-use crate::linalg::{Mat, MatMut, MatRef, SymmetricTiles, exp, set_product, tanh};
+use crate::linalg::{Mat, MatMut, MatRef, SymmetricTiles, exp, exp_of, set_product, tanh};
 
 /// Rows of a block.
 pub(crate) const BLOCK_ROWS: usize = 256;
@@ -159,15 +159,11 @@ impl Points {
     pub(crate) fn gram_tiles(&self) -> SymmetricTiles {
         SymmetricTiles::from_tiles(self.len(), |first, start, mut tile| {
             let block = self.columns.as_ref().subcols(start, tile.ncols());
-            let points = first..first + tile.nrows();
-            let mut room = Vec::new();
-            for r in (0..block.ncols()).step_by(TILE_ROWS) {
-                let rows = block.subcols(r, TILE_ROWS.min(block.ncols() - r));
-                self.tile(points.clone(), rows, tile.as_mut().subcols_mut(r, rows.ncols()), &mut room);
-            }
-            if first == start {
+            self.tile(first..first + tile.nrows(), block, tile.as_mut(), &mut Vec::new());
+            // On the diagonal exactly what k(x, x) of a row is.
+            if let Some(before) = start.checked_sub(first) {
                 let own = self.diagonal(block);
-                own.into_iter().enumerate().for_each(|(r, own)| tile[(r, r)] = own);
+                own.into_iter().enumerate().for_each(|(r, own)| tile[(before + r, r)] = own);
             }
         })
     }
@@ -210,13 +206,15 @@ impl Points {
     fn finish_rbf(&self, first: usize, values: &mut [f64], block: MatRef<'_, f64>, r: usize) {
         let (gamma, square) = (self.gamma, block.col(r).squared_norm_l2());
         let squares = &self.squares[first..first + values.len()];
-        exponents(values, squares, square, gamma);
-        if self.largest_square + square > EXPONENT_ROUNDING / (gamma * f64::EPSILON) {
-            for (i, v) in values.iter_mut().enumerate() {
-                let rounding = f64::EPSILON * gamma * (squares[i] + square);
-                if rounding > EXPONENT_ROUNDING && *v + 16.0 * rounding > LEAST_EXPONENT {
-                    *v = -gamma * self.squared_difference(first + i, block, r);
-                }
+        let arch = pulp::Arch::new();
+        if self.largest_square + square <= EXPONENT_ROUNDING / (gamma * f64::EPSILON) {
+            return arch.dispatch(Gaussian(Exponents { values, squares, square, gamma }));
+        }
+        arch.dispatch(Exponents { values: &mut *values, squares, square, gamma });
+        for (i, v) in values.iter_mut().enumerate() {
+            let rounding = f64::EPSILON * gamma * (squares[i] + square);
+            if rounding > EXPONENT_ROUNDING && *v + 16.0 * rounding > LEAST_EXPONENT {
+                *v = -gamma * self.squared_difference(first + i, block, r);
             }
         }
         exp(values);
@@ -317,16 +315,25 @@ fn absolute_differences(points: MatRef<'_, f64>, rows: MatRef<'_, f64>, mut out:
     }
 }
 
-/// x·z ← −γ(‖z‖² + ‖x‖² − 2x·z), not above 0.
-fn exponents(values: &mut [f64], squares: &[f64], square: f64, gamma: f64) {
-    pulp::Arch::new().dispatch(Exponents { values, squares, square, gamma });
-}
+// Structures instead of closures, because those are not compiled for the vector unit that they run on.
 
+/// x·z ← −γ(‖z‖² + ‖x‖² − 2x·z), not above 0.
 struct Exponents<'a> {
     values: &'a mut [f64],
     squares: &'a [f64],
     square: f64,
     gamma: f64,
+}
+
+/// x·z ← exp(−γ‖z − x‖²) by the same exponents.
+struct Gaussian<'a>(Exponents<'a>);
+
+impl Exponents<'_> {
+    #[inline(always)]
+    fn of(dot: f64, squares: f64, gamma: f64) -> f64 {
+        let exponent = -gamma * (squares - 2.0 * dot);
+        if exponent > 0.0 { 0.0 } else { exponent }
+    }
 }
 
 impl pulp::NullaryFnOnce for Exponents<'_> {
@@ -335,8 +342,19 @@ impl pulp::NullaryFnOnce for Exponents<'_> {
     #[inline(always)]
     fn call(self) {
         for (v, s) in self.values.iter_mut().zip(self.squares) {
-            let exponent = -self.gamma * ((s + self.square) - 2.0 * *v);
-            *v = if exponent > 0.0 { 0.0 } else { exponent };
+            *v = Self::of(*v, s + self.square, self.gamma);
+        }
+    }
+}
+
+impl pulp::NullaryFnOnce for Gaussian<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Exponents { values, squares, square, gamma } = self.0;
+        for (v, s) in values.iter_mut().zip(squares) {
+            *v = exp_of(Exponents::of(*v, s + square, gamma));
         }
     }
 }
@@ -345,7 +363,6 @@ fn add_absolute(sums: &mut [f64], cells: &[f64], x: f64) {
     pulp::Arch::new().dispatch(AddAbsolute(sums, cells, x));
 }
 
-// A structure instead of a closure, because those are not compiled for the vector unit that they run on.
 struct AddAbsolute<'a>(&'a mut [f64], &'a [f64], f64);
 
 impl pulp::NullaryFnOnce for AddAbsolute<'_> {

@@ -164,7 +164,7 @@ fn horner<const N: usize>(c: &[f64; N], x: f64) -> f64 {
 
 /// eˣ = 2ᵏ eʳ, the power in two factors, so that numbers below the normal range come out too.
 #[inline(always)]
-fn exp_of(x: f64) -> f64 {
+pub(crate) fn exp_of(x: f64) -> f64 {
     let x = if x < EXP_RANGE.0 { EXP_RANGE.0 } else { x };
     let x = if x > EXP_RANGE.1 { EXP_RANGE.1 } else { x };
     let (k, r) = reduced(x);

@@ -218,12 +218,20 @@ fn beside(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
 /// An orthonormal basis of what the columns add to the span of `basis`; directions lost to rounding are left
 /// out.
 pub(super) fn orthonormal_outside(columns: &Mat<f64>, basis: MatRef<'_, f64>) -> Mat<f64> {
-    let mut block = columns.clone();
-    scale_to_unit(&mut block);
-    for _ in 0..2 {
-        let along = product(basis.transpose(), block.as_ref()); // (m × b)
-        block -= product(basis, along.as_ref());
-    }
+    let along = product(basis.transpose(), columns.as_ref());
+    orthonormal_outside_along(columns, basis, &along)
+}
+
+/// The same where BᵀC (m × b) of the basis B and the columns C is known.
+pub(super) fn orthonormal_outside_along(
+    columns: &Mat<f64>,
+    basis: MatRef<'_, f64>,
+    along: &Mat<f64>,
+) -> Mat<f64> {
+    let mut block = columns - product(basis, along.as_ref());
+    divide_by_norms(&mut block, columns); // of what they were: the size of the rest tells whether it is rounding
+    let along = product(basis.transpose(), block.as_ref()); // what rounding has left (m × b)
+    block -= product(basis, along.as_ref());
     let mut out = orthonormal(block);
     // Once more against the basis: normalising may have blown up what was left of it.
     let along = product(basis.transpose(), out.as_ref());
@@ -251,9 +259,10 @@ fn orthonormal_by_cholesky(block: &mut Mat<f64>) -> Option<()> {
     Some(())
 }
 
-fn scale_to_unit(block: &mut Mat<f64>) {
+/// Divides each column by the norm of another, 0 aside.
+fn divide_by_norms(block: &mut Mat<f64>, others: &Mat<f64>) {
     for j in 0..block.ncols() {
-        let norm = column_norm(block.as_ref(), j);
+        let norm = column_norm(others.as_ref(), j);
         if norm > 0.0 {
             block.col_mut(j).iter_mut().for_each(|x| *x /= norm);
         }

@@ -10,7 +10,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-use super::krylov::{LeadingEigen, orthonormal_outside};
+use super::krylov::{LeadingEigen, orthonormal_outside, orthonormal_outside_along};
 use super::{BlockKrylov, Eigen, Mat, MatRef, column_norm, product, symmetric_eigen};
 use crate::error::Result;
 
@@ -88,8 +88,9 @@ impl BlockLanczos {
 
     /// Takes A N (n × b); the wanted pairs where they are found.
     fn absorb(&mut self, image: &Mat<f64>) -> Result<Option<Eigen>> {
-        let last = self.extend(image);
-        let outside = orthonormal_outside(image, self.basis()); // the next N (n × b′)
+        let last = self.filled;
+        let along = self.extend(image); // Qᵀ A N (m × b)
+        let outside = orthonormal_outside_along(image, self.basis(), &along); // the next N (n × b′)
         let coupling = product(outside.transpose(), image.as_ref()); // C (b′ × b)
         let small = symmetric_eigen(self.projected.submatrix(0, 0, self.filled, self.filled))?;
         let wanted = self.wanted.min(self.filled);
@@ -112,8 +113,8 @@ impl BlockLanczos {
         Ok(None)
     }
 
-    /// Joins the block to the basis and borders T; where its columns begin.
-    fn extend(&mut self, image: &Mat<f64>) -> usize {
+    /// Joins the block to the basis and borders T with Qᵀ A N (m × b), which is returned.
+    fn extend(&mut self, image: &Mat<f64>) -> Mat<f64> {
         let (first, b) = (self.filled, self.next.ncols());
         self.filled += b;
         if self.filled > self.basis.ncols() {
@@ -126,7 +127,7 @@ impl BlockLanczos {
             let (row, column) = (i.max(first + j), i.min(first + j));
             self.projected[(row, column)] = along[(i, j)];
         }
-        first
+        along
     }
 
     /// Goes on from the best Ritz vectors alone.

@@ -31,7 +31,7 @@ pub(crate) use basis::{
 pub(crate) use cholesky::Cholesky;
 pub use eigen::Eigen;
 pub(crate) use eigen::{symmetric_eigen, symmetric_eigenvalues};
-pub(crate) use elementary::{exp, tanh, tanh_and_log_cosh, tanh_and_sum_of_log_cosh};
+pub(crate) use elementary::{exp, exp_of, tanh, tanh_and_log_cosh, tanh_and_sum_of_log_cosh};
 pub(crate) use faer::ColRef;
 pub(crate) use faer::traits::RealField;
 pub use faer::{Mat, MatMut, MatRef};

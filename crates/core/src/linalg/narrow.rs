@@ -94,18 +94,18 @@ impl PanelTile {
         Self { row, column, rows, columns, panels }
     }
 
-    /// Whether the tile stands on the diagonal of the larger matrix.
+    /// Whether the tile holds cells above the diagonal of the larger matrix: it is then part of a square on the diagonal.
     pub(crate) fn is_on_diagonal(&self) -> bool {
-        self.row == self.column
+        self.column >= self.row
     }
 
-    /// Number of rows, m.
-    pub(crate) fn nrows(&self) -> usize {
-        self.rows
+    /// What stands on the diagonal of the larger matrix, of a tile that is on it.
+    pub(crate) fn diagonal(&self) -> impl Iterator<Item = f64> {
+        (0..self.columns).map(|j| self.get(self.column - self.row + j, j))
     }
 
     /// A cell by its row and column within the tile.
-    pub(crate) fn get(&self, i: usize, j: usize) -> f64 {
+    fn get(&self, i: usize, j: usize) -> f64 {
         self.panels[i / PANEL * self.columns + j][i % PANEL]
     }
 
@@ -163,23 +163,10 @@ impl WithSimd for BothProducts<'_> {
             let left = &left[first..first + PANEL];
             // A row of vectors is one register of AVX-512, two of AVX2, four of the usual others.
             match S::F64_LANES {
-                8 => {
-                    add_rows::<S, 8, 1>(simd, panel, right, rows, 0);
-                    add_columns::<S, 1>(simd, panel, left, along_columns);
-                }
-                4 => {
-                    add_rows::<S, 4, 2>(simd, panel, right, rows, 0);
-                    add_rows::<S, 4, 2>(simd, panel, right, rows, 4);
-                    add_columns::<S, 2>(simd, panel, left, along_columns);
-                }
-                2 => {
-                    (0..PANEL).step_by(2).for_each(|r| add_rows::<S, 2, 4>(simd, panel, right, rows, r));
-                    add_columns::<S, 4>(simd, panel, left, along_columns);
-                }
-                _ => {
-                    (0..PANEL).for_each(|r| add_rows::<S, 1, 8>(simd, panel, right, rows, r));
-                    add_columns::<S, 8>(simd, panel, left, along_columns);
-                }
+                8 => both_products::<S, 8, 1>(simd, panel, (left, right), rows, along_columns),
+                4 => both_products::<S, 4, 2>(simd, panel, (left, right), rows, along_columns),
+                2 => both_products::<S, 2, 4>(simd, panel, (left, right), rows, along_columns),
+                _ => both_products::<S, 1, 8>(simd, panel, (left, right), rows, along_columns),
             }
             first += PANEL;
         }
@@ -193,6 +180,32 @@ impl WithSimd for BothProducts<'_> {
 #[inline(always)]
 fn registers<S: Simd>(row: &Eight) -> &[S::f64s] {
     S::as_simd_f64s(row).0
+}
+
+/// Both products of a panel, V registers for each row of vectors and R such rows at a time. Columns first: they go through
+/// the panel, which comes from memory, with the most work for each cell.
+#[inline(always)]
+fn both_products<S: Simd, const R: usize, const V: usize>(
+    simd: S,
+    panel: &[Eight],
+    (left, right): (&[Eight], &[Eight]),
+    rows: &mut [Eight],
+    columns: &mut [Eight],
+) {
+    let mut j = 0;
+    while j + R <= columns.len() {
+        add_columns::<S, R, V>(simd, &panel[j..j + R], left, &mut columns[j..j + R]);
+        j += R;
+    }
+    while j < columns.len() {
+        add_columns::<S, 1, V>(simd, &panel[j..j + 1], left, &mut columns[j..j + 1]);
+        j += 1;
+    }
+    let mut first = 0;
+    while first < PANEL {
+        add_rows::<S, R, V>(simd, panel, right, rows, first);
+        first += R;
+    }
 }
 
 /// R rows of the panel from row r on, in V registers each.
@@ -237,29 +250,34 @@ fn add_to<S: Simd, const V: usize>(simd: S, row: &mut Eight, sums: &[S::f64s; V]
     }
 }
 
-/// What the eight rows of a panel add to each column, one register of the vectors after the other.
+/// What the eight rows of a panel add to R columns, in V registers each.
 #[inline(always)]
-fn add_columns<S: Simd, const V: usize>(simd: S, panel: &[Eight], left: &[Eight], columns: &mut [Eight]) {
-    if columns.is_empty() {
-        return;
-    }
-    let mut v = 0;
-    while v < V {
-        let vectors: [S::f64s; PANEL] = std::array::from_fn(|r| registers::<S>(&left[r])[v]);
-        let mut j = 0;
-        while j < panel.len() {
-            let column = &mut S::as_mut_simd_f64s(&mut columns[j]).0[v];
-            let mut sums = [*column, simd.splat_f64s(0.0)]; // two: one would wait for itself
-            let mut r = 0;
-            while r < PANEL {
-                let cell = simd.splat_f64s(panel[j][r]);
-                sums[r % 2] = simd.mul_add_f64s(cell, vectors[r], sums[r % 2]);
-                r += 1;
+fn add_columns<S: Simd, const R: usize, const V: usize>(
+    simd: S,
+    panel: &[Eight],
+    left: &[Eight],
+    columns: &mut [Eight],
+) {
+    let mut sums = [[simd.splat_f64s(0.0); V]; R];
+    let mut row = 0;
+    while row < PANEL {
+        let vectors = registers::<S>(&left[row]);
+        let mut r = 0;
+        while r < R {
+            let cell = simd.splat_f64s(panel[r][row]);
+            let mut v = 0;
+            while v < V {
+                sums[r][v] = simd.mul_add_f64s(cell, vectors[v], sums[r][v]);
+                v += 1;
             }
-            *column = simd.add_f64s(sums[0], sums[1]);
-            j += 1;
+            r += 1;
         }
-        v += 1;
+        row += 1;
+    }
+    let mut r = 0;
+    while r < R {
+        add_to::<S, V>(simd, &mut columns[r], &sums[r]);
+        r += 1;
     }
 }
 

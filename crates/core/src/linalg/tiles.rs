@@ -8,10 +8,12 @@ use rayon::prelude::*;
 use super::narrow::{NarrowBlock, PanelTile};
 use super::{Mat, MatMut, MatRef, TASKS};
 
-/// Rows and columns of a tile, which stays in a core's own cache: 512 kB.
+/// Rows of a tile, and columns of the squares that are cut into tiles.
 const TILE: usize = 256;
+/// Columns of a tile. Eight rows of it, and the vectors beside its columns, stay in a core's smallest cache.
+const COLUMNS: usize = 64;
 
-/// The tiles A_IJ, I ≥ J, of a symmetric matrix (n × n).
+/// The squares A_IJ, I ≥ J, of a symmetric matrix (n × n), cut into tiles.
 #[derive(Debug, Clone)]
 pub(crate) struct SymmetricTiles {
     n: usize,
@@ -22,12 +24,14 @@ impl SymmetricTiles {
     /// Tiles as `make` fills them on all threads, given the first row, the first column and room with any numbers.
     pub(crate) fn from_tiles(n: usize, make: impl Fn(usize, usize, MatMut<'_, f64>) + Sync) -> Self {
         let starts = || (0..n).step_by(TILE);
+        let squares = starts().flat_map(|j| (j..n).step_by(TILE).map(move |i| (i, j)));
+        let columns = |first: usize| (first..n.min(first + TILE)).step_by(COLUMNS);
         let places: Vec<(usize, usize)> =
-            starts().flat_map(|j| (j..n).step_by(TILE).map(move |i| (i, j))).collect();
-        let size = |start: usize| TILE.min(n - start);
-        let room = || Mat::zeros(TILE.min(n), TILE.min(n));
+            squares.flat_map(|(i, j)| columns(j).map(move |column| (i, column))).collect();
+        let room = || Mat::zeros(TILE.min(n), COLUMNS.min(n));
         let tile = |room: &mut Mat<f64>, (row, column): (usize, usize)| {
-            let mut cells = room.as_mut().submatrix_mut(0, 0, size(row), size(column));
+            let (rows, columns) = (TILE.min(n - row), COLUMNS.min(n - column));
+            let mut cells = room.as_mut().submatrix_mut(0, 0, rows, columns);
             make(row, column, cells.as_mut());
             PanelTile::new((row, column), cells.as_ref())
         };
@@ -53,7 +57,7 @@ impl SymmetricTiles {
     /// The diagonal (n).
     pub(crate) fn diagonal(&self) -> Vec<f64> {
         let on_diagonal = self.tiles.iter().filter(|tile| tile.is_on_diagonal());
-        on_diagonal.flat_map(|tile| (0..tile.nrows()).map(|i| tile.get(i, i))).collect()
+        on_diagonal.flat_map(PanelTile::diagonal).collect()
     }
 
     /// A B for a block of vectors (n × b): Σ over tiles, in an order that does not depend on the threads.
