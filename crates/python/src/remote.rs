@@ -85,9 +85,7 @@ impl Evidence {
     fn add(&mut self, py: Python<'_>, rows: &Rows) -> PyResult<()> {
         let Some(filling) = &mut self.filling else { return Err(gone()) };
         let held = Arc::clone(&rows.held);
-        caught(|| {
-            py.detach(|| filling.add(held.source()?)).map_err(|error| exception(py, &error))
-        })
+        caught(|| py.detach(|| filling.add(held.source()?)).map_err(|error| exception(py, &error)))
     }
 
     /// The bytes to be merged with those of other parts; nothing can be added afterwards.

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Block, Cells, Chunk, Observed, Order, Parcel, Real, RemoteRows, RowSource, Step, Table, Task, Then, fill_through,
+    Block, Cells, Chunk, Observed, Order, Parcel, Real, RemoteRows, RowSource, Step, Table, Task, Then,
+    fill_through,
 };
 use crate::error::Result;
 use crate::linalg::MatRef;

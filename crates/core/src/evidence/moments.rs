@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Accumulator, Travel};
 use super::center::Center;
+use super::{Accumulator, Travel};
 use crate::blocks::{ShiftedSum, for_each_block, provisional_mean, provisional_unit};
 use crate::data::{Cells, Chunk, Real};
 use crate::error::{Cell, Error, Result};
@@ -33,8 +33,8 @@ pub struct Moments {
     center: Center,
     #[serde(with = "lower")]
     scatter: Mat<f64>, // (p × p), lower triangle
-    single: bool,      // some products were done in single precision
-    fast: bool,        // single-precision cells may be multiplied in single precision
+    single: bool, // some products were done in single precision
+    fast: bool,   // single-precision cells may be multiplied in single precision
 }
 
 impl Moments {

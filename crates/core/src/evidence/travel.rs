@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 
 /// How a kind of evidence travels.
 pub struct Travel<A> {
-    name: &'static str,
+    name: [&'static str; 3],
     numbered: bool,
     pack: fn(&str, &A) -> Result<Parcel>,
     unpack: fn(&Parcel) -> Result<A>,
@@ -19,7 +19,24 @@ pub struct Travel<A> {
 impl<A: Serialize + DeserializeOwned> Travel<A> {
     /// Under a name that no other kind has.
     pub(crate) const fn named(name: &'static str) -> Self {
-        Self { name, numbered: false, pack: |name, evidence| Parcel::pack(name, evidence), unpack: Parcel::unpack }
+        Self::of([name, "", ""])
+    }
+
+    const fn of(name: [&'static str; 3]) -> Self {
+        Self {
+            name,
+            numbered: false,
+            pack: |name, evidence| Parcel::pack(name, evidence),
+            unpack: Parcel::unpack,
+        }
+    }
+
+    /// Evidence that is made of parts, which travel too, by something of this name.
+    pub(crate) const fn of_parts<E: Accumulator>(name: &'static str, by: &'static str) -> Option<Self> {
+        match &E::TRAVEL {
+            Some(part) => Some(Self::of([name, part.name[0], by])),
+            None => None,
+        }
     }
 
     /// The same for evidence that depends on the numbers of the rows.
@@ -30,8 +47,9 @@ impl<A: Serialize + DeserializeOwned> Travel<A> {
 
 impl<A> Travel<A> {
     /// The name.
-    pub fn name(&self) -> &'static str {
-        self.name
+    pub fn name(&self) -> String {
+        let words: Vec<&str> = self.name.into_iter().filter(|word| !word.is_empty()).collect();
+        words.join(" of ")
     }
 
     /// Packs.
@@ -39,7 +57,7 @@ impl<A> Travel<A> {
     /// # Errors
     /// None that evidence can cause.
     pub fn pack(&self, evidence: &A) -> Result<Parcel> {
-        (self.pack)(self.name, evidence)
+        (self.pack)(&self.name(), evidence)
     }
 
     /// Unpacks.
@@ -47,9 +65,9 @@ impl<A> Travel<A> {
     /// # Errors
     /// When it is other evidence, or damaged.
     pub fn unpack(&self, parcel: &Parcel) -> Result<A> {
-        match parcel.name == self.name {
+        match parcel.name == self.name() {
             true => (self.unpack)(parcel),
-            false => Err(Error::Format(format!("it holds '{}', not {}", parcel.name, self.name))),
+            false => Err(Error::Format(format!("it holds '{}', not {}", parcel.name, self.name()))),
         }
     }
 }
@@ -75,8 +93,9 @@ pub(super) fn fill<A: Accumulator>(
 pub(crate) fn stays() -> Error {
     Error::Solver {
         solver: "asked-for",
-        reason: "a step of this fit needs the rows themselves, and they are on other machines; fit a sample of \
+        reason:
+            "a step of this fit needs the rows themselves, and they are on other machines; fit a sample of \
             the rows here"
-            .into(),
+                .into(),
     }
 }

@@ -20,7 +20,7 @@ pub struct LatentParameters {
     mean_rest: Vec<f64>, // what rounding has taken off the mean: μ = mean + mean_rest
     #[serde(with = "serial")]
     loadings: FeatureLoadings, // scaled
-    noise: f64, // scaled
+    noise: f64,          // scaled
     scale: FeatureScale,
     #[serde(with = "serial")]
     spread: Option<Mat<f64>>, // scaled covariance of (wⱼ, μⱼ), packed ((q+1)(q+2)/2 × p)

@@ -27,7 +27,8 @@ pub(crate) fn serialize<T: Serial, S: Serializer>(value: &T, serializer: S) -> R
 
 /// Reads.
 pub(crate) fn deserialize<'de, T: Serial, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
-    T::received(T::Sent::deserialize(deserializer)?).ok_or_else(|| D::Error::custom("a matrix of another shape"))
+    T::received(T::Sent::deserialize(deserializer)?)
+        .ok_or_else(|| D::Error::custom("a matrix of another shape"))
 }
 
 /// The cells of a matrix, column after column.
@@ -107,7 +108,10 @@ pub(crate) mod shared {
     use super::{Arc, Deserialize, Deserializer, Serialize, Serializer};
 
     /// Writes.
-    pub(crate) fn serialize<T: Serialize, S: Serializer>(value: &Arc<T>, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<T: Serialize, S: Serializer>(
+        value: &Arc<T>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         T::serialize(value, serializer)
     }
 

@@ -1,12 +1,14 @@
 //! What can travel: one line for each kind of evidence, and for each way in which rows are seen.
 
+use crate::algorithm::mixture::{ByResponsibility, MixturePosterior};
 use crate::algorithm::redundant::CommonRows;
 use crate::algorithm::resolution::Rests;
 use crate::data::{Parcel, RowSource, Scaled, Step, Subset, Then, Times};
 use crate::error::{Error, Result};
+use crate::estimator::{StudentWeights, Whitening};
 use crate::evidence::{
-    Accumulator, Clusters, ContrastSums, Coreset, FilledSketch, KernelFeatures, Latent, Moments, Pairwise, Range,
-    Residual, Sketch, StudentEvidence, Survey,
+    Accumulator, Clusters, ContrastSums, Coreset, FilledSketch, KernelFeatures, Latent, Moments, Pairwise,
+    PickedRows, Range, Residual, Sketch, StudentEvidence, Survey, WeightedParts,
 };
 use crate::select::Folds;
 
@@ -27,6 +29,8 @@ type Opener = fn(&Parcel) -> Option<Result<Box<dyn Evidence>>>;
 
 /// Every kind of evidence that travels.
 const EVIDENCE: &[Opener] = &[
+    opened::<ByResponsibility<Latent>>,
+    opened::<ByResponsibility<Moments>>,
     opened::<Clusters>,
     opened::<CommonRows>,
     opened::<ContrastSums>,
@@ -37,19 +41,22 @@ const EVIDENCE: &[Opener] = &[
     opened::<Latent>,
     opened::<Moments>,
     opened::<Pairwise>,
+    opened::<PickedRows>,
     opened::<Range>,
     opened::<Residual>,
     opened::<Rests>,
     opened::<Sketch>,
     opened::<StudentEvidence>,
     opened::<Survey>,
+    opened::<WeightedParts<Latent, MixturePosterior>>,
 ];
 
 /// How rows are seen through a step; `None` when it is another.
 type Viewer = fn(&Parcel, &dyn RowSource, Then<'_>) -> Option<Result<()>>;
 
 /// Every way in which rows are seen before they are added up.
-const STEPS: &[Viewer] = &[seen::<Scaled>, seen::<Subset>, seen::<Times>];
+const STEPS: &[Viewer] =
+    &[seen::<Scaled>, seen::<StudentWeights>, seen::<Subset>, seen::<Times>, seen::<Whitening>];
 
 /// The evidence of a parcel.
 pub(super) fn open(parcel: &Parcel) -> Result<Box<dyn Evidence>> {
