@@ -69,7 +69,7 @@ fn carried(
 /// The evidence of a task while one part of the rows fills it.
 #[pyclass(module = "covary._covary")]
 pub(crate) struct Evidence {
-    filling: Option<Filling>,
+    filling: Mutex<Option<Filling>>,
 }
 
 #[pymethods]
@@ -78,19 +78,24 @@ impl Evidence {
     #[new]
     #[pyo3(signature = (task, first_row=0))]
     fn new(py: Python<'_>, task: &[u8], first_row: usize) -> PyResult<Self> {
-        Ok(Self { filling: Some(now(py, || Filling::new(task, first_row))?) })
+        Ok(Self { filling: Mutex::new(Some(now(py, || Filling::new(task, first_row))?)) })
     }
 
     /// Takes in a batch of rows, in the thread that calls.
-    fn add(&mut self, py: Python<'_>, rows: &Rows) -> PyResult<()> {
-        let Some(filling) = &mut self.filling else { return Err(gone()) };
+    fn add(&self, py: Python<'_>, rows: &Rows) -> PyResult<()> {
         let held = Arc::clone(&rows.held);
-        caught(|| py.detach(|| filling.add(held.source()?)).map_err(|error| exception(py, &error)))
+        let added = caught(|| {
+            Ok(py.detach(|| match &mut *locked(&self.filling) {
+                Some(filling) => Some(held.source().and_then(|source| filling.add(source))),
+                None => None,
+            }))
+        })?;
+        added.ok_or_else(gone)?.map_err(|error| exception(py, &error))
     }
 
     /// The bytes to be merged with those of other parts; nothing can be added afterwards.
-    fn to_bytes<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let Some(filling) = self.filling.take() else { return Err(gone()) };
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let filling = locked(&self.filling).take().ok_or_else(gone)?;
         Ok(PyBytes::new(py, &now(py, || filling.reply())?))
     }
 }

@@ -2,12 +2,12 @@
 
 import inspect
 
-import numpy as np
 from pyspark.ml import Estimator, Model
 from pyspark.ml.param import Param, Params
 from pyspark.ml.util import MLReadable, MLWritable
 
 import covary
+from covary import elsewhere
 from covary.spark._frames import frame_of
 from covary.spark._passes import Passes
 from covary.spark._persistence import Reader, Writer
@@ -115,20 +115,15 @@ class _Estimator(Estimator, _Stage):
         try:
             if self._draws_rows:
                 passes.count()
-            local._take(local._best_model(None, passes, passes.fit))
+            model = local._best_model(None, passes, passes.fit)
         finally:
             passes.close()
-        local._seconds = sum(passes.seconds)
-        local.n_features_in_ = passes.n_features
-        if passes.names is not None:
-            local.feature_names_in_ = np.asarray(passes.names, dtype=object)
-        local._warn_unless_converged()
-        fitted = self._copyValues(FittedModel(local))
+        fitted = self._copyValues(FittedModel(elsewhere.fitted(local, model, passes.names)))
         fitted.passes_ = {"seconds": passes.seconds, "bytes": passes.traffic}
         return fitted
 
 
-class FittedModel(Model, Questions, _Stage):
+class FittedModel(Questions, Model, _Stage):
     """A model that was fitted on a cluster, and is the same as on one machine.
 
     Attributes

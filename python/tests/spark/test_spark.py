@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 import covary
 import covary.spark as cs
 from covary.spark import _passes
-from support import NAMES, assert_same, frame, groups, rows
+from spark_rows import NAMES, assert_same, frame, groups, rows
 
 LINEAR = ["mean_", "loadings_", "components_", "noise_variance_", "explained_variance_", "log_likelihood_"]
 MODELS = {
@@ -140,9 +140,14 @@ def test_an_executor_that_is_killed_changes_nothing(spark, monkeypatch):
 
 
 def test_rows_that_change_between_passes_are_noticed(spark):
-    from pyspark.sql.functions import rand, when
+    def drawn(batches):
+        import pyarrow as pa
 
-    df = spark.range(0, 300, 1, 3).select(*[when(rand() < 0.8, rand()).alias(name) for name in NAMES])
+        cells = np.random.default_rng().normal(size=(sum(batch.num_rows for batch in batches), len(NAMES)))
+        cells[::3, 0] = np.nan
+        yield pa.RecordBatch.from_arrays([pa.array(column) for column in cells.T], names=NAMES)
+
+    df = spark.range(0, 300, 1, 3).mapInArrow(drawn, ", ".join(f"{name} double" for name in NAMES))
     with pytest.raises(ValueError, match="differ from one pass to the next"):
         cs.PPCA(2).fit(df, cache=False)
 
@@ -150,11 +155,15 @@ def test_rows_that_change_between_passes_are_noticed(spark):
 def test_an_interrupt_cancels_the_job(spark, monkeypatch):
     collect, calls = _passes.Passes._collect, []
 
+    def sleep(batches):
+        time.sleep(20)
+        yield from batches
+
     def slow(self, data):
         calls.append(data)
         if len(calls) == 2:
             threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
-            data = spark.range(1).mapInArrow(_sleep, "id long")
+            data = spark.range(1).mapInArrow(sleep, "id long")
         return collect(self, data)
 
     monkeypatch.setattr(_passes.Passes, "_collect", slow)
@@ -165,11 +174,6 @@ def test_an_interrupt_cancels_the_job(spark, monkeypatch):
     while tracker.getActiveJobsIds() and time.monotonic() - started < 15:
         time.sleep(0.1)
     assert not tracker.getActiveJobsIds()
-
-
-def _sleep(batches):
-    time.sleep(20)
-    yield from batches
 
 
 # -- bad input -----------------------------------------------------------------------------------------------
