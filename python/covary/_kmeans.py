@@ -194,9 +194,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         return self
 
     def _learn(self, X, rows, progress):
-        requests = [self._request(rows, centres) for centres in self._first_centres(X)]
-        models = (_covary.fit(rows, request, progress) for request in requests)
-        self._take(min(models, key=_inertia))
+        super()._learn(X, rows, progress)
         self.labels_ = self._model.nearest(rows, self.n_threads)[0]
         found, asked = len(self.cluster_centers_), self._report()["clusters"]["asked"]
         if found < asked:
@@ -205,6 +203,10 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
                 "duplicate points in X.",
                 ConvergenceWarning,
             )
+
+    def _best_model(self, X, rows, fit):
+        requests = [self._request(rows, centres) for centres in self._first_centres(X)]
+        return min((fit(request) for request in requests), key=_inertia)
 
     def _request(self, seen, centres=None):
         if self.algorithm not in ("lloyd", "elkan"):

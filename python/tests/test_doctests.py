@@ -23,6 +23,8 @@ MODULES = ["covary"] + [module.name for module in pkgutil.walk_packages(covary._
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name):
+    if name.startswith("covary.spark"):
+        pytest.importorskip("pyspark")
     result = doctest.testmod(importlib.import_module(name))
     assert result.failed == 0
 

@@ -31,6 +31,7 @@
 //! | [`select`] | choosing the number of components |
 //! | [`memory`] | planned sizes, checked before they are allocated |
 //! | [`persist`] | models and evidence as bytes that two languages can read |
+//! | [`remote`] | rows on other machines: evidence goes to them and comes back filled |
 //! | [`describe`] | one description of a model: facts for programs, lines and tables for people |
 //!
 //! Symbols, once and for all: x is a row of p features, z its q latent variables, W the p × q loadings, μ the
@@ -54,6 +55,7 @@ pub mod memory;
 pub mod model;
 pub mod network;
 pub mod persist;
+pub mod remote;
 mod request;
 pub mod rotate;
 pub mod select;

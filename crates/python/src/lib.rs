@@ -16,6 +16,7 @@ mod model;
 mod output;
 mod page;
 mod questions;
+mod remote;
 mod request;
 mod rotation;
 mod select;
@@ -36,6 +37,9 @@ fn _covary(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<steps::Kept>()?;
     module.add_class::<rotation::Rotation>()?;
     module.add_class::<model::Model>()?;
+    module.add_class::<remote::Evidence>()?;
+    module.add_function(wrap_pyfunction!(remote::fit_elsewhere, module)?)?;
+    module.add_function(wrap_pyfunction!(remote::merge_evidence, module)?)?;
     module.add_function(wrap_pyfunction!(command::command, module)?)?;
     module.add_function(wrap_pyfunction!(kinds::most_factors, module)?)?;
     module.add_function(wrap_pyfunction!(rotation::adequacy, module)?)?;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::control::Control;
 use crate::data::{Chunk, Order, RowSource};
 use crate::error::Result;
-use crate::evidence::{Accumulator, AvailableCases, Moments, gather};
+use crate::evidence::{Accumulator, AvailableCases, Moments, Travel, gather};
 use crate::linalg::{Cholesky, Determined, Mat, MatRef, determined_by_earlier, negligible};
 
 /// Which features are constant, which repeat an earlier one up to scale, sign and shift, and which are linear
@@ -199,8 +199,8 @@ fn suspects(covariance: MatRef<'_, f64>, varying: &[usize], rows: usize) -> Vec<
 }
 
 /// Moments of sets of features over the rows that have all of a set.
-#[derive(Debug, Clone)]
-struct CommonRows {
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct CommonRows {
     sets: Vec<Vec<usize>>,
     moments: Vec<Moments>,
 }
@@ -224,6 +224,8 @@ impl CommonRows {
 }
 
 impl Accumulator for CommonRows {
+    const TRAVEL: Option<Travel<Self>> = Some(Travel::named("common_rows"));
+
     fn update(&mut self, chunk: &Chunk<'_>) -> Result<()> {
         let weight = |i: usize| chunk.weights().map_or(1.0, |w| w[i]);
         for (set, moments) in self.sets.iter().zip(&mut self.moments) {

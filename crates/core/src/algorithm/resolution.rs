@@ -4,11 +4,13 @@
 //! unless the noise is smaller than this *and* some features are: then their variances, which the data hold
 //! to full precision, would drown in the rounding of a feature of another scale.
 
+use serde::{Deserialize, Serialize};
+
 use super::Components;
 use crate::control::Control;
 use crate::data::{Chunk, Order, RowSource};
 use crate::error::{Error, Result};
-use crate::evidence::{Accumulator, Moments, Survey, gather};
+use crate::evidence::{Accumulator, Moments, Survey, Travel, gather};
 use crate::linalg::{
     Determined, Eigen, Mat, MatRef, complete_basis, graded_eigen, graded_eigen_of_rests,
     graded_right_singular, negligible, symmetric_eigen, symmetric_eigenvalues,
@@ -185,20 +187,22 @@ pub(crate) fn of_rests(
 }
 
 /// Moments of rows in which some features are replaced by what others leave of them.
-#[derive(Debug, Clone)]
-struct Rests<'a> {
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Rests {
     moments: Moments,
-    centre: &'a [f64],
-    replaced: &'a [Determined],
+    centre: Vec<f64>,
+    replaced: Vec<Determined>,
 }
 
-impl<'a> Rests<'a> {
-    fn empty(centre: &'a [f64], replaced: &'a [Determined]) -> Self {
-        Self { moments: Moments::empty(centre.len()), centre, replaced }
+impl Rests {
+    fn empty(centre: &[f64], replaced: &[Determined]) -> Self {
+        Self { moments: Moments::empty(centre.len()), centre: centre.to_vec(), replaced: replaced.to_vec() }
     }
 }
 
-impl Accumulator for Rests<'_> {
+impl Accumulator for Rests {
+    const TRAVEL: Option<Travel<Self>> = Some(Travel::named("rests"));
+
     fn update(&mut self, chunk: &Chunk<'_>) -> Result<()> {
         let p = chunk.ncols();
         let centred = |i: usize, j: usize| chunk.cells().get(i, j) - self.centre[j];
@@ -207,7 +211,7 @@ impl Accumulator for Rests<'_> {
             .map(|(i, j)| centred(i, j))
             .collect();
         for row in cells.chunks_exact_mut(p) {
-            for Determined { feature, of } in self.replaced {
+            for Determined { feature, of } in &self.replaced {
                 row[*feature] -= of.iter().map(|(j, b)| b * row[*j]).sum::<f64>();
             }
         }

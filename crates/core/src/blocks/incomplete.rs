@@ -4,6 +4,7 @@
 //! come as a dense block with a mask ([`MaskedBlock`](super::masked::MaskedBlock)) or as lists of cells
 //! ([`ListedRows`](super::listed::ListedRows)) changes how sums are done, not which.
 
+use crate::linalg::serial::{Cells, Serial};
 use crate::linalg::{Mat, MatRef, clean_zeros, comparable, packed_len, pair_products};
 
 /// Packed products of loadings are kept when they are at most this many numbers.
@@ -45,6 +46,19 @@ impl FeatureLoadings {
     /// q.
     pub(crate) fn q(&self) -> usize {
         self.a.nrows()
+    }
+}
+
+/// The loadings; all else follows from them.
+impl Serial for FeatureLoadings {
+    type Sent = Cells;
+
+    fn sent(&self) -> Cells {
+        self.a.sent()
+    }
+
+    fn received(sent: Cells) -> Option<Self> {
+        Mat::received(sent).map(|a| Self::new(&a))
     }
 }
 

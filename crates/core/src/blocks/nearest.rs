@@ -8,8 +8,11 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::data::{Cells, Chunk, ObservedRows, Real, with_view};
 use crate::error::{Error, Result};
+use crate::linalg::serial::{Cells as SentCells, Serial};
 use crate::linalg::{Mat, MatRef, power_of_two};
 
 /// Rows that stand side by side.
@@ -20,7 +23,7 @@ const TILE: usize = 4;
 pub(crate) const BLOCK_ROWS: usize = 256;
 
 /// Where distances are measured: a cell x of feature j becomes (x − shiftⱼ)·factorⱼ.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Frame {
     shift: Vec<f64>,
     factor: Vec<f64>,
@@ -126,7 +129,7 @@ fn fill_row<T: Real>(out: &mut [f64], row: &[T], shift: &[f64], factor: &[f64]) 
 }
 
 /// Centres whose distances are asked for together.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CentreGroups {
     of: Vec<usize>,           // the group of each centre
     members: Vec<Vec<usize>>, // ascending
@@ -224,6 +227,21 @@ pub(crate) struct Nearest {
     groups: Arc<CentreGroups>,
     centres: Mat<f64>,     // (p × K)
     packed: Vec<Vec<f64>>, // of each group: four centres side by side (p × 4), again and again
+}
+
+/// The centres and where they are measured; what is packed follows.
+impl Serial for Nearest {
+    type Sent = (Frame, CentreGroups, SentCells);
+
+    fn sent(&self) -> Self::Sent {
+        (Frame::clone(&self.frame), CentreGroups::clone(&self.groups), self.centres.sent())
+    }
+
+    fn received((frame, groups, centres): Self::Sent) -> Option<Self> {
+        let centres = Mat::received(centres)?;
+        let fits = frame.n_features() == centres.nrows() && groups.of.len() == centres.ncols();
+        fits.then(|| Self::new(Arc::new(frame), centres, Arc::new(groups)))
+    }
 }
 
 impl Nearest {

@@ -212,6 +212,11 @@ impl<'a> Chunk<'a> {
         Ok(self)
     }
 
+    /// The same rows with another number for the first.
+    pub(crate) fn numbered(self, first_row: usize) -> Self {
+        Self { first_row, ..self }
+    }
+
     /// Attaches weights that somebody has checked already.
     pub(super) fn with_checked_weights(mut self, weights: &'a [f64]) -> Self {
         self.weights = Some(Cow::Borrowed(weights));

@@ -1,6 +1,10 @@
 //! Some of the features of a source, as a source of its own.
 
-use super::{Block, Cells, Chunk, Order, Real, RowSource};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Block, Cells, Chunk, Order, Parcel, Real, RemoteRows, RowSource, Step, Task, Then, fill_through,
+};
 use crate::error::Result;
 use crate::linalg::MatRef;
 
@@ -56,6 +60,28 @@ impl RowSource for FeatureSubset<'_> {
 
     fn feature_names(&self) -> Option<&[String]> {
         self.names.as_deref()
+    }
+
+    fn remote(&self) -> Option<&dyn RemoteRows> {
+        self.source.remote().map(|_| self as &dyn RemoteRows)
+    }
+}
+
+impl RemoteRows for FeatureSubset<'_> {
+    fn fill(&self, task: Task) -> Result<Parcel> {
+        fill_through(self.source, &Subset(self.features.to_vec()), task)
+    }
+}
+
+/// Only these features, in this order.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Subset(Vec<usize>);
+
+impl Step for Subset {
+    const NAME: &'static str = "features";
+
+    fn over(&self, rows: &dyn RowSource, then: Then<'_>) -> Result<()> {
+        then(&FeatureSubset::new(rows, &self.0))
     }
 }
 

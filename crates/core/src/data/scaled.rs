@@ -1,6 +1,11 @@
 //! Rows whose features are divided by given numbers, as a source of its own.
 
-use super::{Block, Cells, Chunk, Observed, Order, Real, RowSource, Table};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Block, Cells, Chunk, Observed, Order, Parcel, Real, RemoteRows, RowSource, Step, Table, Task, Then,
+    fill_through,
+};
 use crate::error::Result;
 use crate::linalg::MatRef;
 
@@ -18,6 +23,7 @@ impl<'a> ScaledRows<'a> {
     /// one.
     pub(crate) fn new(source: &'a dyn RowSource, scale: &'a [f64], whole: bool) -> Result<Self> {
         let copy: Option<Box<dyn RowSource>> = match source.as_table() {
+            _ if source.remote().is_some() => None,
             _ if source.observed_only() => Some(Box::new(scaled_cells(source, scale)?)),
             Some(table) if whole => Some(Box::new(scaled_table(table, scale)?)),
             _ => None,
@@ -69,6 +75,28 @@ impl RowSource for ScaledRows<'_> {
 
     fn as_table(&self) -> Option<&Table<'_>> {
         self.copy.as_ref().and_then(|copy| copy.as_table())
+    }
+
+    fn remote(&self) -> Option<&dyn RemoteRows> {
+        self.source.remote().map(|_| self as &dyn RemoteRows)
+    }
+}
+
+impl RemoteRows for ScaledRows<'_> {
+    fn fill(&self, task: Task) -> Result<Parcel> {
+        fill_through(self.source, &Scaled(self.scale.to_vec()), task)
+    }
+}
+
+/// Features are divided by these numbers.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Scaled(Vec<f64>);
+
+impl Step for Scaled {
+    const NAME: &'static str = "scaled";
+
+    fn over(&self, rows: &dyn RowSource, then: Then<'_>) -> Result<()> {
+        then(&ScaledRows::new(rows, &self.0, false)?)
     }
 }
 

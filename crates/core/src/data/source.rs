@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::{Chunk, Table};
+use super::{Chunk, RemoteRows, Table};
 use crate::error::Result;
 
 /// Rows as a grid of chunks that can be read in any order and more than once.
@@ -52,6 +52,12 @@ pub trait RowSource: Sync {
 
     /// The whole, when it lies in memory: whole-matrix solvers ask for it.
     fn as_table(&self) -> Option<&Table<'_>> {
+        None
+    }
+
+    /// The rows as something to which evidence is sent, when they cannot be read here. A source that stands
+    /// before another must then say how it travels.
+    fn remote(&self) -> Option<&dyn RemoteRows> {
         None
     }
 }

@@ -1,6 +1,6 @@
 //! Rows under the eyes of a caller: reading ends when the caller asks to stop.
 
-use super::{Chunk, RowSource, Table};
+use super::{Chunk, RemoteRows, RowSource, Table};
 use crate::control::Control;
 use crate::error::Result;
 
@@ -54,5 +54,9 @@ impl RowSource for Watched<'_> {
 
     fn as_table(&self) -> Option<&Table<'_>> {
         self.source.as_table()
+    }
+
+    fn remote(&self) -> Option<&dyn RemoteRows> {
+        self.source.remote()
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use serde::{Deserialize, Serialize};
+
 use crate::blocks::{Pattern, patterns};
 use crate::data::{Cells, Chunk, with_view};
 
@@ -9,7 +11,7 @@ use crate::data::{Cells, Chunk, with_view};
 const MOST_PATTERNS: usize = 1 << 20;
 
 /// A count of rows, observed cells and patterns of missing values; rows of no weight do not count.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Census {
     rows: usize,
     weight: f64,

@@ -1,12 +1,14 @@
 //! Count, weight and mean of rows, and how two of them merge.
 
+use serde::{Deserialize, Serialize};
+
 use crate::blocks::{ShiftedSum, for_each_block, provisional_mean};
 use crate::data::{Chunk, with_view};
 use crate::error::{Error, Result};
 use crate::linalg::exact_sum;
 
 /// How many rows there were, their total weight and their weighted mean.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Center {
     /// Rows of positive weight.
     pub(super) rows: usize,

@@ -2,11 +2,14 @@
 
 use std::sync::{Arc, PoisonError};
 
-use super::Accumulator;
+use serde::{Deserialize, Serialize};
+
 use super::moments::check_features;
+use super::{Accumulator, Travel};
 use crate::blocks::{Drift, Frame, Nearest, RowBounds, least};
 use crate::data::{Cells, Chunk, ObservedRows};
 use crate::error::{Error, Result};
+use crate::linalg::serial;
 use crate::linalg::{Mat, MatRef};
 
 /// For each of K given centres: weight and sum of the rows that are nearest to it, and their sum of squared
@@ -27,24 +30,28 @@ use crate::linalg::{Mat, MatRef};
 /// assert_eq!(clusters.within(), [1.0 + 4.0, 1.0 + 4.0 + 4.0]);
 /// # Ok::<(), covary::Error>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Clusters {
+    #[serde(with = "serial")]
     pub(crate) nearest: Arc<Nearest>,
     pub(crate) rows: usize,
     pub(crate) weight: Vec<f64>,
     /// Σ w (x − shift)·factor (p × K).
+    #[serde(with = "serial")]
     pub(crate) sums: Mat<f64>,
     /// Weight of the observed cells (p × K); `None` while no cell is missing.
+    #[serde(with = "serial")]
     pub(crate) seen: Option<Mat<f64>>,
     pub(crate) within: Vec<f64>,
     /// The row of each centre that is farthest from it.
     pub(crate) farthest: Vec<Option<Farthest>>,
+    #[serde(skip)] // rows elsewhere keep none
     bounds: Option<(Arc<RowBounds>, Option<Arc<Drift>>)>,
     complete: bool, // it is known that no cell is missing
 }
 
 /// The row that is farthest from its centre; the first of several.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Farthest {
     pub(crate) distance: f64,
     pub(crate) row: usize,
@@ -240,6 +247,8 @@ impl Clusters {
 }
 
 impl Accumulator for Clusters {
+    const TRAVEL: Option<Travel<Self>> = Some(Travel::numbered("clusters"));
+
     fn update(&mut self, chunk: &Chunk<'_>) -> Result<()> {
         check_features(self.nearest.frame().n_features(), chunk.ncols())?;
         match chunk.cells() {

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::Accumulator;
+use super::{Accumulator, Travel};
 use crate::data::Chunk;
 use crate::error::{Error, Result};
+use crate::linalg::serial;
 use crate::linalg::{
     Mat, MatRef, add_product, clean_zeros, dot, exp, packed, packed_len, set_product, tanh_and_log_cosh,
     tanh_and_sum_of_log_cosh,
@@ -135,13 +136,15 @@ impl Contrast {
 /// one dimension rᵀu.
 ///
 /// It is all that a step of FastICA \[H99\] or Picard \[ACG18\] needs of the rows.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ContrastSums {
     pub(crate) contrast: Contrast,
+    #[serde(with = "serial")]
     pub(crate) directions: Arc<Mat<f64>>, // (k × q)
     pub(crate) rows: usize,
     pub(crate) weight: f64,
     pub(crate) values: Vec<f64>, // Σ w G (k)
+    #[serde(with = "serial")]
     pub(crate) slopes: Mat<f64>, // Σ w g uᵀ (k × q)
     pub(crate) bends: Vec<f64>,  // Σ w g′ (k)
 }
@@ -300,6 +303,8 @@ fn add(to: &mut [f64], factor: f64, terms: &[f64]) {
 }
 
 impl Accumulator for ContrastSums {
+    const TRAVEL: Option<Travel<Self>> = Some(Travel::named("contrast"));
+
     fn update(&mut self, chunk: &Chunk<'_>) -> Result<()> {
         let q = self.directions.ncols();
         if ![q, q + packed_len(q)].contains(&chunk.ncols()) {

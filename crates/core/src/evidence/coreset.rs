@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
-use super::Accumulator;
 use super::moments::check_features;
+use super::{Accumulator, Travel};
 use crate::blocks::Frame;
 use crate::data::{Block, Cells, Chunk, Order, Table};
 use crate::error::Result;
+use crate::linalg::serial::shared;
 
 /// The stream of the generator that draws rows.
 const STREAM: u64 = 1 << 40;
@@ -22,17 +24,19 @@ const WORDS: u128 = 2;
 ///
 /// Each row has its own place in the stream of random numbers, so the sample does not depend on chunks,
 /// threads or where the rows lie.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Coreset {
+    #[serde(with = "shared")]
     design: Arc<Design>,
     rows: Vec<f64>, // cells in the frame, row after row
     weights: Vec<f64>,
 }
 
 /// How rows are drawn.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Design {
     /// The frame, around the mean of the rows.
+    #[serde(with = "shared")]
     pub(crate) frame: Arc<Frame>,
     /// Rows wanted, m; infinite for all.
     pub(crate) size: f64,
@@ -73,6 +77,8 @@ impl Coreset {
 }
 
 impl Accumulator for Coreset {
+    const TRAVEL: Option<Travel<Self>> = Some(Travel::numbered("coreset"));
+
     fn update(&mut self, chunk: &Chunk<'_>) -> Result<()> {
         let design = Arc::clone(&self.design);
         let p = design.frame.n_features();

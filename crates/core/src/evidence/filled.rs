@@ -2,21 +2,27 @@
 
 use std::sync::Arc;
 
-use super::Accumulator;
+use serde::{Deserialize, Serialize};
+
 use super::moments::check_features;
+use super::{Accumulator, Travel};
 use crate::blocks::for_each_masked;
 use crate::data::{Cells, Chunk, ObservedRows, Real, with_view};
 use crate::error::{Error, Result};
+use crate::linalg::serial::{self, shared};
 use crate::linalg::{Mat, MatRef, add_product, set_product};
 
 /// `Σ w y yᵀ · B` where y is a row's deviation from given means, 0 where a cell is missing.
 ///
 /// Costs O(p·b) memory and, of observed cells only, O(b) time per cell.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct FilledSketch {
+    #[serde(with = "shared")]
     mean: Arc<Vec<f64>>,
+    #[serde(with = "serial")]
     block: Arc<Mat<f64>>, // B (p × b)
-    image: Mat<f64>,      // (b × p)
+    #[serde(with = "serial")]
+    image: Mat<f64>, // (b × p)
 }
 
 impl FilledSketch {
@@ -65,6 +71,8 @@ impl FilledSketch {
 }
 
 impl Accumulator for FilledSketch {
+    const TRAVEL: Option<Travel<Self>> = Some(Travel::named("filled_sketch"));
+
     fn update(&mut self, chunk: &Chunk<'_>) -> Result<()> {
         check_features(self.mean.len(), chunk.ncols())?;
         match chunk.cells() {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use super::Accumulator;
+use super::{Accumulator, travel};
 use crate::control::Control;
 use crate::data::{RowSource, RowStream};
 use crate::error::Result;
@@ -18,7 +18,7 @@ const STREAM_LANES: usize = 8;
 /// One pass over a source: every chunk into an accumulator, merged along a fixed binary tree.
 ///
 /// The result is bit-identical for any number of threads; only about `threads · log₂ 64` accumulators exist
-/// at once.
+/// at once. Rows that are elsewhere get the empty evidence sent, and give it back filled.
 ///
 /// # Errors
 /// The first error in the order of the rows, or [`Interrupted`](crate::Error::Interrupted).
@@ -28,6 +28,9 @@ pub fn gather<A: Accumulator>(
     control: &Control<'_>,
 ) -> Result<A> {
     control.start_pass();
+    if let Some(remote) = source.remote() {
+        return travel::fill(remote, &empty(), source, control).map_err(|e| e.named(source.feature_names()));
+    }
     let pass = Pass { source, empty, control, failed: AtomicUsize::new(usize::MAX) };
     let lanes = LANES.min(source.n_chunks());
     pass.tree(0..lanes, lanes).map_err(|e| e.named(source.feature_names()))

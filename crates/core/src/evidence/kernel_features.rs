@@ -2,15 +2,19 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::moments::{ShiftedProducts, check_features};
-use super::{Accumulator, Moments};
+use super::{Accumulator, Moments, Travel};
 use crate::data::Chunk;
 use crate::error::{Error, Result};
 use crate::kernel::FeatureMap;
+use crate::linalg::serial;
 
 /// Moments of φ(x), and Σ w k(x, x): kernel PCA of any number of rows is PCA of these.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct KernelFeatures {
+    #[serde(with = "serial")]
     map: Arc<FeatureMap>,
     moments: Moments, // of φ, or of kernel values with the landmarks (m)
     mapped: bool,     // which of the two
@@ -75,6 +79,8 @@ impl KernelFeatures {
 }
 
 impl Accumulator for KernelFeatures {
+    const TRAVEL: Option<Travel<Self>> = Some(Travel::named("kernel_features"));
+
     fn update(&mut self, chunk: &Chunk<'_>) -> Result<()> {
         check_features(self.map.n_inputs(), chunk.ncols())?;
         let map = Arc::clone(&self.map);

@@ -1,13 +1,15 @@
 //! Each feature by itself: weight, mean and variance of its observed cells.
 
-use super::Accumulator;
+use serde::{Deserialize, Serialize};
+
 use super::census::Census;
 use super::moments::check_features;
+use super::{Accumulator, Travel};
 use crate::data::{Cells, Chunk, with_view};
 use crate::error::{Error, Result};
 
 /// Weight, mean and sum of squared deviations of the observed cells of each feature.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Margins {
     weight: Vec<f64>,
     mean: Vec<f64>,
@@ -98,7 +100,7 @@ impl Margins {
 }
 
 /// A first look at data that may have missing values: what is there, and each feature by itself. O(p) memory.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Survey {
     census: Census,
     margins: Margins,
@@ -134,6 +136,8 @@ impl Survey {
 }
 
 impl Accumulator for Survey {
+    const TRAVEL: Option<Travel<Self>> = Some(Travel::named("survey"));
+
     fn update(&mut self, chunk: &Chunk<'_>) -> Result<()> {
         check_features(self.census.n_features(), chunk.ncols())?;
         self.census.update(chunk);

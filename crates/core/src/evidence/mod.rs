@@ -13,11 +13,13 @@ mod margins;
 mod moments;
 mod network;
 mod pairwise;
+mod picked;
 mod psi;
 mod range;
 mod residual;
 mod sketch;
 mod student;
+mod travel;
 mod weighted;
 
 pub use census::Census;
@@ -35,12 +37,15 @@ pub(crate) use margins::{Margins, Survey};
 pub use moments::Moments;
 pub use network::{HiddenPart, NetworkMeans, NetworkSums};
 pub use pairwise::{AvailableCases, Found, Pairwise};
+pub(crate) use picked::{PickedRows, Which};
 pub use psi::{LatentPositions, PsiSums};
 pub(crate) use range::Range;
-pub(crate) use residual::measure;
+pub(crate) use residual::{Residual, measure};
 pub use sketch::Sketch;
 pub use student::StudentEvidence;
 pub(crate) use student::{Collected as StudentCollected, Found as StudentFound, StudentSums, row_weights};
+pub use travel::Travel;
+pub(crate) use travel::stays;
 pub use weighted::{RowWeights, WeightedParts, WeightedRows};
 
 use crate::data::Chunk;
@@ -57,6 +62,9 @@ use crate::error::Result;
 ///
 /// So who fills the evidence (threads, passes over a file, machines) is nobody's business but theirs.
 pub trait Accumulator: Send + Sized {
+    /// How the evidence travels to rows elsewhere and back; `None` where it cannot.
+    const TRAVEL: Option<Travel<Self>> = None;
+
     /// Takes in the rows of a chunk.
     ///
     /// # Errors

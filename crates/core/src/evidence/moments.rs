@@ -1,10 +1,13 @@
 //! Count, mean and scatter of complete rows: all that PCA, PPCA and factor analysis need.
 
-use super::Accumulator;
+use serde::{Deserialize, Serialize};
+
 use super::center::Center;
+use super::{Accumulator, Travel};
 use crate::blocks::{ShiftedSum, for_each_block, provisional_mean, provisional_unit};
 use crate::data::{Cells, Chunk, Real};
 use crate::error::{Cell, Error, Result};
+use crate::linalg::serial::lower;
 use crate::linalg::{Cholesky, Mat, MatRef, lower_crossproduct, mirror_lower, symmetric_eigenvalues};
 
 /// How far a given covariance may be from symmetric and semidefinite, in units of the features' deviations.
@@ -25,12 +28,13 @@ const SYMMETRY: f64 = 1e-10;
 /// assert_eq!(moments.covariance()[(0, 1)], 2.0);
 /// # Ok::<(), covary::Error>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Moments {
     center: Center,
+    #[serde(with = "lower")]
     scatter: Mat<f64>, // (p × p), lower triangle
-    single: bool,      // some products were done in single precision
-    fast: bool,        // single-precision cells may be multiplied in single precision
+    single: bool, // some products were done in single precision
+    fast: bool,   // single-precision cells may be multiplied in single precision
 }
 
 impl Moments {
@@ -398,6 +402,8 @@ fn add_outer(a: &mut Mat<f64>, factor: f64, v: &[f64]) {
 }
 
 impl Accumulator for Moments {
+    const TRAVEL: Option<Travel<Self>> = Some(Travel::named("moments"));
+
     fn update(&mut self, chunk: &Chunk<'_>) -> Result<()> {
         check_features(self.n_features(), chunk.ncols())?;
         let mut part = match chunk.cells() {

@@ -1,13 +1,16 @@
 //! The covariance of each pair of features from the rows that have both: where a fit with missing values
 //! starts.
 
+use serde::{Deserialize, Serialize};
+
 use super::census::Census;
 use super::margins::Margins;
 use super::moments::check_features;
-use super::{Accumulator, Moments};
+use super::{Accumulator, Moments, Travel};
 use crate::blocks::{MaskedBlock, for_each_masked};
 use crate::data::{Cells, Chunk, ObservedRows, Real, with_view};
 use crate::error::{Error, Result};
+use crate::linalg::serial::{self, lower};
 use crate::linalg::{Mat, MatRef, add_product, lower_crossproduct, mirror_lower};
 
 /// Rows that are looked at before a chunk is taken for complete.
@@ -17,7 +20,7 @@ const FIRST_ROWS: usize = 16;
 /// pair of features over the rows that have both (available cases).
 ///
 /// Complete data so cost nothing more than [`Moments`], which is what comes out then.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Pairwise {
     census: Census,
     complete: Moments,
@@ -123,6 +126,8 @@ impl Pairwise {
 }
 
 impl Accumulator for Pairwise {
+    const TRAVEL: Option<Travel<Self>> = Some(Travel::named("pairwise"));
+
     fn update(&mut self, chunk: &Chunk<'_>) -> Result<()> {
         check_features(self.census.n_features(), chunk.ncols())?;
         if self.looks_complete(chunk) {
@@ -147,11 +152,14 @@ impl Accumulator for Pairwise {
 }
 
 /// Sums over the rows that have both features of a pair, of deviations y from a shift.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Pairs {
     shift: Vec<f64>,
-    counts: Mat<f64>,   // Σ w (p × p), lower triangle
-    sums: Mat<f64>,     // Σ w yⱼ at (j, k) (p × p)
+    #[serde(with = "lower")]
+    counts: Mat<f64>, // Σ w (p × p), lower triangle
+    #[serde(with = "serial")]
+    sums: Mat<f64>, // Σ w yⱼ at (j, k) (p × p)
+    #[serde(with = "lower")]
     products: Mat<f64>, // Σ w yⱼyₖ (p × p), lower triangle
 }
 

@@ -1,11 +1,13 @@
 //! The smallest and the largest cell of each feature: whether it varies at all, however little.
 
-use super::Accumulator;
+use serde::{Deserialize, Serialize};
+
+use super::{Accumulator, Travel};
 use crate::data::{Chunk, Real, with_view};
 use crate::error::Result;
 
 /// Smallest and largest observed cell of each feature; an empty range where there is none.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Range(Vec<(f64, f64)>);
 
 impl Range {
@@ -31,6 +33,8 @@ impl Range {
 }
 
 impl Accumulator for Range {
+    const TRAVEL: Option<Travel<Self>> = Some(Travel::named("range"));
+
     fn update(&mut self, chunk: &Chunk<'_>) -> Result<()> {
         let counts = |i: usize| chunk.weights().is_none_or(|w| w[i] > 0.0);
         with_view!(chunk.cells(), view => {

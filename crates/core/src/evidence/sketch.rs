@@ -3,22 +3,27 @@
 
 use std::sync::Arc;
 
-use super::Accumulator;
+use serde::{Deserialize, Serialize};
+
 use super::center::Center;
 use super::moments::check_features;
+use super::{Accumulator, Travel};
 use crate::blocks::{ShiftedSum, for_each_block, provisional_mean};
 use crate::data::Chunk;
 use crate::error::{Error, Result};
+use crate::linalg::serial;
 use crate::linalg::{Mat, MatRef, add_product, set_product};
 
 /// `S·B` for the scatter S of weighted rows and a given block B, with the exact trace of S.
 ///
 /// Costs O(n·p·b) time and O(p·b) memory where the scatter itself would take O(p²).
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Sketch {
+    #[serde(with = "serial")]
     block: Arc<Mat<f64>>, // B (p × b)
     center: Center,
     trace: f64,
+    #[serde(with = "serial")]
     image: Mat<f64>, // S·B (p × b)
 }
 
@@ -120,6 +125,8 @@ impl Sketch {
 }
 
 impl Accumulator for Sketch {
+    const TRAVEL: Option<Travel<Self>> = Some(Travel::named("sketch"));
+
     fn update(&mut self, chunk: &Chunk<'_>) -> Result<()> {
         check_features(self.block.nrows(), chunk.ncols())?;
         // In double precision always: the iteration cannot converge in single.

@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
-use super::Accumulator;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::{Accumulator, Travel};
 use crate::data::{Cells, Chunk};
 use crate::error::Result;
 use crate::linalg::Mat;
+use crate::linalg::serial::{self, shared};
 
 /// Shares below this are nothing: in groups that lie apart nearly all are.
 const NOTHING: f64 = 1e-10;
@@ -14,6 +18,9 @@ const FEW: f64 = 0.5;
 
 /// Who decides how much rows count: a model, with the parameters of the current step.
 pub trait RowWeights: Send + Sync {
+    /// What travels with evidence under this name.
+    const NAME: &'static str;
+
     /// The shares of the rows of a chunk. Rows of no weight may have any.
     ///
     /// # Errors
@@ -33,9 +40,11 @@ pub struct WeightedRows {
 }
 
 /// Evidence of parts: each row counts in each of them with its weight times its share there.
-#[derive(Clone)]
-pub struct WeightedParts<E> {
-    weights: Arc<dyn RowWeights>,
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "E: Serialize + DeserializeOwned, W: Serialize + DeserializeOwned")]
+pub struct WeightedParts<E, W> {
+    #[serde(with = "shared")]
+    weights: Arc<W>,
     /// The evidence of each part.
     pub parts: Vec<E>,
     /// Rows of positive weight.
@@ -45,14 +54,27 @@ pub struct WeightedParts<E> {
     /// Σ w · log density.
     pub log_likelihood: f64,
     /// Σ w · shareᵢ · shareⱼ (parts × parts): how much two parts have the same rows.
+    #[serde(with = "serial")]
     pub overlap: Mat<f64>,
     /// Sums of [`WeightedRows::totals`]; empty before the first chunk.
     pub totals: Vec<f64>,
 }
 
-impl<E: Accumulator> WeightedParts<E> {
+impl<E: Clone, W> Clone for WeightedParts<E, W> {
+    fn clone(&self) -> Self {
+        Self {
+            weights: Arc::clone(&self.weights),
+            parts: self.parts.clone(),
+            overlap: self.overlap.clone(),
+            totals: self.totals.clone(),
+            ..*self
+        }
+    }
+}
+
+impl<E, W> WeightedParts<E, W> {
     /// Of no rows.
-    pub fn empty(weights: Arc<dyn RowWeights>, parts: Vec<E>) -> Self {
+    pub fn empty(weights: Arc<W>, parts: Vec<E>) -> Self {
         let overlap = Mat::zeros(parts.len(), parts.len());
         Self { weights, parts, rows: 0, weight: 0.0, log_likelihood: 0.0, overlap, totals: Vec::new() }
     }
@@ -78,7 +100,13 @@ impl<E: Accumulator> WeightedParts<E> {
     }
 }
 
-impl<E: Accumulator> Accumulator for WeightedParts<E> {
+impl<E, W> Accumulator for WeightedParts<E, W>
+where
+    E: Accumulator + Serialize + DeserializeOwned,
+    W: RowWeights + Serialize + DeserializeOwned,
+{
+    const TRAVEL: Option<Travel<Self>> = Travel::of_parts::<E>("parts", W::NAME);
+
     fn update(&mut self, chunk: &Chunk<'_>) -> Result<()> {
         let found = self.weights.weigh(chunk)?;
         let weights = self.add_totals(chunk, &found);
@@ -123,9 +151,12 @@ mod tests {
     use crate::evidence::{Moments, gather};
 
     /// Half of each row to each of two parts, but the rows below 0 to the second alone.
+    #[derive(Serialize, Deserialize)]
     struct BySign;
 
     impl RowWeights for BySign {
+        const NAME: &'static str = "signs";
+
         fn weigh(&self, chunk: &Chunk<'_>) -> Result<WeightedRows> {
             let below = |i: usize| chunk.cells().get(i, 0) < 0.0;
             let share = |i: usize, k: usize| if below(i) { k as f64 } else { 0.5 };

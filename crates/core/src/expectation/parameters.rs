@@ -1,8 +1,11 @@
 //! The parameters of an expectation step, and the scale of the features that they are for.
 
+use serde::{Deserialize, Serialize};
+
 use super::ScaledModel;
 use crate::blocks::{FeatureLoadings, Mean};
 use crate::error::{Error, Result};
+use crate::linalg::serial;
 use crate::linalg::{GradedFactor, Mat, MatRef, exact_sum, negligible, packed, packed_len, product};
 
 /// Where features differ by orders of magnitude, a squared scale counts up to this multiple of the smallest.
@@ -11,18 +14,20 @@ const SMALL_FEATURES: f64 = 100.0;
 /// The parameters that an expectation step is made for: μ, W and the variance of the noise, one for all
 /// features (PPCA) or one for each (factor analysis). "Scaled" means divided by the `FeatureScale`. Where W
 /// and μ are uncertain, they are the means, with a covariance for each feature.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LatentParameters {
     mean: Vec<f64>,
-    mean_rest: Vec<f64>,       // what rounding has taken off the mean: μ = mean + mean_rest
+    mean_rest: Vec<f64>, // what rounding has taken off the mean: μ = mean + mean_rest
+    #[serde(with = "serial")]
     loadings: FeatureLoadings, // scaled
-    noise: f64,                // scaled
+    noise: f64,          // scaled
     scale: FeatureScale,
+    #[serde(with = "serial")]
     spread: Option<Mat<f64>>, // scaled covariance of (wⱼ, μⱼ), packed ((q+1)(q+2)/2 × p)
 }
 
 /// What deviations and loadings of a feature are divided by, so that the noise is the same for all.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum FeatureScale {
     /// A power of two, which rounds nothing.
     Common(f64),

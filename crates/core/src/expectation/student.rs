@@ -4,6 +4,7 @@
 //! $u \sim \Gamma(\nu/2, \nu/2)$, so x is multivariate t. Given x, $u \sim \Gamma((\nu+k)/2, (\nu+\delta)/2)$,
 //! whose mean $(\nu + k)/(\nu + \delta)$ is the weight of the row in a fit \[LLT89\].
 
+use serde::{Deserialize, Serialize};
 use statrs::function::beta::beta_reg;
 use statrs::function::gamma::{gamma_ur, ln_gamma};
 
@@ -17,7 +18,7 @@ const LARGEST_SLOPE: f64 = 1e7;
 const LARGEST_F: f64 = 3e6;
 
 /// Degrees of freedom ν > 0; infinite for the normal distribution.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Student(f64);
 
 /// Derivatives of a row's log density in τ = 1/ν, which is 0 for the normal distribution.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{Compared, Filling, Kernel};
 use crate::data::Chunk;
 use crate::error::{Error, Result};
+use crate::linalg::serial::{Cells, Serial};
 use crate::linalg::{Cholesky, Mat, MatMut, MatRef, product};
 
 /// Rounding of L⁻¹ S L⁻ᵀ, relative to its trace, that is let pass: where landmarks are nearly combinations of others
@@ -126,6 +127,19 @@ impl FeatureMap {
         self.points.for_each_block(chunk, |first, block, values, known| {
             f(first, values, self.points.diagonal(block, known))
         })
+    }
+}
+
+/// The map of complete rows; what it knows of missing cells stays behind.
+impl Serial for FeatureMap {
+    type Sent = (Kernel, Cells, Vec<f64>);
+
+    fn sent(&self) -> Self::Sent {
+        (self.kernel(), self.landmarks.sent(), self.origin().to_vec())
+    }
+
+    fn received((kernel, landmarks, origin): Self::Sent) -> Option<Self> {
+        Self::new(kernel, Mat::received(landmarks)?, &origin).ok()
     }
 }
 

@@ -8,6 +8,7 @@
 
 use faer::linalg::solvers::{ColPivQr, Qr};
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::{Eigen, Mat, MatRef, comparable, max_abs_lower, power_of_two, symmetric_eigen};
 use crate::error::Result;
@@ -37,7 +38,7 @@ pub(crate) fn covariance_eigen(covariance: MatRef<'_, f64>) -> Result<Eigen> {
 }
 
 /// A feature that is a linear combination of others, up to rounding.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Determined {
     /// Which.
     pub(crate) feature: usize,

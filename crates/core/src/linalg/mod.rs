@@ -16,6 +16,7 @@ mod line_search;
 mod narrow;
 mod quasi_newton;
 mod roots;
+pub(crate) mod serial;
 mod square;
 mod stiff;
 mod svd;

@@ -1,14 +1,17 @@
 //! The linear-Gaussian model x = W z + μ + ε: probabilistic PCA with equal noise, factor analysis with noise
 //! per feature.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
+use crate::linalg::serial;
 use crate::linalg::{
     Mat, column_norm, complete_basis, orthonormality_error, product, right_singular, standard_signs,
 };
 use crate::memory;
 
 /// Variance of the noise ε.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Noise {
     /// The same σ² for every feature: PPCA, and PCA in the limit 0.
     Isotropic(f64),
@@ -67,9 +70,10 @@ impl From<f64> for Noise {
 /// assert!((log_density[1] - expected).abs() < 1e-14);
 /// # Ok::<(), covary::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LinearGaussian {
     mean: Vec<f64>,
+    #[serde(with = "serial")]
     loadings: Mat<f64>, // W (p × q)
     noise: Noise,
 }

@@ -4,20 +4,21 @@
 use std::f64::consts::TAU;
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::fold_scores::FoldScores;
 use crate::algorithm::resolution::whole;
 use crate::control::Control;
 use crate::data::{Chunk, mixed};
 use crate::error::Result;
-use crate::evidence::{Accumulator, Moments};
+use crate::evidence::{Accumulator, Moments, Travel};
 use crate::linalg::{Mat, product};
 use crate::spectrum::criteria::Eigenvalues;
 
 /// Moments of rows that were dealt to folds by a fixed shuffle: which fold a row is in depends on its number
 /// and the seed alone.
-#[derive(Debug, Clone)]
-pub(super) struct Folds {
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Folds {
     parts: Vec<Moments>,
     seed: u64,
 }
@@ -68,6 +69,8 @@ pub(super) fn fold_of(row: usize, folds: usize, seed: u64) -> usize {
 }
 
 impl Accumulator for Folds {
+    const TRAVEL: Option<Travel<Self>> = Some(Travel::numbered("folds"));
+
     fn update(&mut self, chunk: &Chunk<'_>) -> Result<()> {
         let mut rows = vec![Vec::new(); self.parts.len()];
         (0..chunk.nrows()).for_each(|i| rows[self.fold_of(chunk.first_row() + i)].push(i));

@@ -35,7 +35,7 @@ use crate::estimator::{Ppca, explained, with_threads};
 use crate::evidence::{Found, Moments, Pairwise, Survey, gather, gather_stream};
 use cells::CellCrossValidation;
 use complete::Complete;
-use folds::Folds;
+pub(crate) use folds::Folds;
 
 /// Parts that rows are dealt to unless told.
 pub const FOLDS: usize = 10;

@@ -95,6 +95,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "estimator",
         ],
     ),
+    ("remote", &["error", "data", "evidence", "algorithm", "estimator", "select"]),
     (
         "describe",
         &["error", "control", "linalg", "evidence", "model", "algorithm", "assess", "estimator", "persist"],

@@ -46,6 +46,7 @@ mod online_models;
 mod persist;
 mod ppca_errors;
 mod redundant;
+mod remote;
 mod robust;
 mod robust_questions;
 mod rotate;

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use super::{CollapsePrior, leading_axes};
 use crate::algorithm::{Components, Limits, Search, Start, eigen, em_step, newton_factor};
 use crate::control::Control;
@@ -26,7 +29,7 @@ pub(crate) struct NoiseModel {
 }
 
 /// Evidence about one component.
-pub(crate) trait ComponentEvidence: Accumulator + Clone + Sync {
+pub(crate) trait ComponentEvidence: Accumulator + Clone + Sync + Serialize + DeserializeOwned {
     /// Of no rows.
     fn empty(component: &LinearGaussian) -> Self;
 

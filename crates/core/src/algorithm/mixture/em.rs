@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use super::coordinates::{aligned, mixture, scale, vector};
-use super::{CollapsePrior, ComponentEvidence, NoiseModel, Responsibilities};
+use super::{ByResponsibility, CollapsePrior, ComponentEvidence, NoiseModel, Responsibilities};
 use crate::algorithm::optimise::{Anderson, Gains};
 use crate::algorithm::prior::GroupPrior;
 use crate::algorithm::{Guard, Objective, RowIteration, Step};
 use crate::error::{Error, Result};
-use crate::evidence::WeightedParts;
 use crate::linalg::Mat;
 use crate::model::Mixture;
 
@@ -93,7 +92,7 @@ struct Best<E> {
     mixture: Arc<Mixture>,
     objective: f64,
     left: [f64; 2], // nats per row that are left to gain, after the last step and the one before
-    evidence: WeightedParts<E>,
+    evidence: ByResponsibility<E>,
     starved: Option<usize>,
 }
 
@@ -121,7 +120,7 @@ impl<'a, E: ComponentEvidence> MixtureEm<'a, E> {
     }
 
     /// The maximisation step of all components and their weights.
-    pub(super) fn plain_step(&self, evidence: &WeightedParts<E>) -> Result<Mixture> {
+    pub(super) fn plain_step(&self, evidence: &ByResponsibility<E>) -> Result<Mixture> {
         let MixtureSettings { noise, unexplained, .. } = self.settings;
         let prior = self.settings.prior(&self.current);
         let weights: Vec<f64> = evidence.parts.iter().map(E::weight).collect();
@@ -147,7 +146,7 @@ impl<'a, E: ComponentEvidence> MixtureEm<'a, E> {
     }
 
     /// A component that is left with fewer rows than q + 2.
-    fn starved(&self, evidence: &WeightedParts<E>) -> Option<usize> {
+    fn starved(&self, evidence: &ByResponsibility<E>) -> Option<usize> {
         let least = |k: usize| self.current.components()[k].n_latent() as f64 + 2.0;
         let several = evidence.parts.len() > 1;
         (0..evidence.parts.len()).find(|k| several && evidence.parts[*k].weight() < least(*k))
@@ -185,7 +184,7 @@ fn has_no_variance(error: &Error) -> bool {
 }
 
 impl<E: ComponentEvidence> RowIteration for MixtureEm<'_, E> {
-    type Evidence = WeightedParts<E>;
+    type Evidence = ByResponsibility<E>;
     type Output = MixtureOptimum<E>;
 
     fn objective(&self) -> Objective {
@@ -193,12 +192,12 @@ impl<E: ComponentEvidence> RowIteration for MixtureEm<'_, E> {
         Objective { name, guard: Guard::NeverFalls }
     }
 
-    fn evidence(&self) -> WeightedParts<E> {
+    fn evidence(&self) -> ByResponsibility<E> {
         let parts = self.current.components().iter().map(E::empty).collect();
-        WeightedParts::empty(Arc::new(Responsibilities(Arc::clone(&self.current))), parts)
+        ByResponsibility::empty(Arc::new(Responsibilities(Arc::clone(&self.current))), parts)
     }
 
-    fn update(&mut self, evidence: WeightedParts<E>) -> Result<Step> {
+    fn update(&mut self, evidence: ByResponsibility<E>) -> Result<Step> {
         let point = Arc::clone(&self.current);
         let prior = self.settings.prior(&point).map_or(Ok(0.0), |prior| prior.log_density(&point))?;
         let objective = evidence.log_likelihood + prior;

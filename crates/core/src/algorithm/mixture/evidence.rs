@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use super::{ComponentEvidence, MixtureEm, MixtureSettings, NoiseModel, Responsibilities};
+use super::{ByResponsibility, ComponentEvidence, MixtureEm, MixtureSettings, NoiseModel, Responsibilities};
 use crate::data::Chunk;
 use crate::error::{Error, Result};
-use crate::evidence::{Accumulator, Latent, Moments, WeightedParts};
+use crate::evidence::{Accumulator, Latent, Moments};
 use crate::linalg::Mat;
 use crate::model::{Mixture, Noise};
 
@@ -24,9 +24,9 @@ pub struct MixtureEvidence {
 #[derive(Clone)]
 pub(crate) enum Collected {
     /// Of complete rows.
-    Complete(WeightedParts<Moments>),
+    Complete(ByResponsibility<Moments>),
     /// Of rows that may have missing values.
-    Incomplete(WeightedParts<Latent>),
+    Incomplete(ByResponsibility<Latent>),
 }
 
 /// The same for both kinds of parts.
@@ -113,9 +113,9 @@ impl MixtureEvidence {
 }
 
 /// Of no rows.
-pub(super) fn empty<E: ComponentEvidence>(mixture: &Arc<Mixture>) -> WeightedParts<E> {
+pub(super) fn empty<E: ComponentEvidence>(mixture: &Arc<Mixture>) -> ByResponsibility<E> {
     let parts = mixture.components().iter().map(E::empty).collect();
-    WeightedParts::empty(Arc::new(Responsibilities(Arc::clone(mixture))), parts)
+    ByResponsibility::empty(Arc::new(Responsibilities(Arc::clone(mixture))), parts)
 }
 
 impl Accumulator for MixtureEvidence {
@@ -194,7 +194,7 @@ pub fn mixture_step(evidence: &MixtureEvidence) -> Result<Mixture> {
 /// The maximisation step of all components and their weights.
 pub(super) fn stepped<E: ComponentEvidence>(
     mixture: &Arc<Mixture>,
-    evidence: &WeightedParts<E>,
+    evidence: &ByResponsibility<E>,
     settings: &MixtureSettings,
 ) -> Result<Mixture> {
     let weights: Vec<f64> = evidence.parts.iter().map(E::weight).collect();

@@ -18,6 +18,8 @@ mod prior;
 mod reshape;
 mod variational;
 
+pub(crate) use variational::MixturePosterior;
+
 pub(crate) use component::{ComponentEvidence, NoiseModel};
 pub(crate) use em::{MixtureEm, MixtureOptimum, MixtureSettings, PooledRows};
 pub(crate) use evidence::{Collected as MixtureCollected, MixtureTotals};
@@ -29,11 +31,14 @@ pub(crate) use reshape::{leading_axes, merged, split};
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::control::Control;
 use crate::data::{Chunk, RowSource, map_chunks};
 use crate::error::Result;
 use crate::evidence::{Moments, RowWeights, WeightedParts, WeightedRows, gather};
 use crate::linalg::Mat;
+use crate::linalg::serial::shared;
 use crate::model::Mixture;
 
 /// Log-likelihood of the rows under a mixture, and −Σ w Σ r ln r.
@@ -42,9 +47,9 @@ pub(crate) fn measured(
     source: &dyn RowSource,
     control: &Control<'_>,
 ) -> Result<(f64, f64)> {
-    let weights: Arc<dyn RowWeights> = Arc::new(Responsibilities(Arc::new(mixture.clone())));
+    let weights = Arc::new(Responsibilities(Arc::new(mixture.clone())));
     let found =
-        gather(source, || WeightedParts::<Moments>::empty(Arc::clone(&weights), Vec::new()), control)?;
+        gather(source, || ByResponsibility::<Moments>::empty(Arc::clone(&weights), Vec::new()), control)?;
     Ok((found.log_likelihood, -found.totals.first().copied().unwrap_or(0.0)))
 }
 
@@ -61,9 +66,15 @@ pub(crate) fn responsibilities(mixture: &Mixture, source: &dyn RowSource) -> Res
 }
 
 /// The responsibilities of a mixture as weights of rows, and Σ w Σ r ln r as the only further sum.
-pub(super) struct Responsibilities(pub(super) Arc<Mixture>);
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Responsibilities(#[serde(with = "shared")] Arc<Mixture>);
+
+/// Evidence of the components of a mixture, in which rows count by their responsibilities.
+pub(crate) type ByResponsibility<E> = WeightedParts<E, Responsibilities>;
 
 impl RowWeights for Responsibilities {
+    const NAME: &'static str = "responsibilities";
+
     fn weigh(&self, chunk: &Chunk<'_>) -> Result<WeightedRows> {
         let (n, groups) = (chunk.nrows(), self.0.n_components());
         let Some(weights) = chunk.weights().filter(|w| w.contains(&0.0)) else {

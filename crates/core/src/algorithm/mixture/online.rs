@@ -8,10 +8,12 @@ use std::sync::Arc;
 
 use super::component::parameters;
 use super::evidence::{Collected, empty, stepped, with_parts};
-use super::{CollapsePrior, ComponentEvidence, MixtureEvidence, MixtureSettings, NoiseModel};
+use super::{
+    ByResponsibility, CollapsePrior, ComponentEvidence, MixtureEvidence, MixtureSettings, NoiseModel,
+};
 use crate::algorithm::online::share;
 use crate::error::Result;
-use crate::evidence::{Accumulator, Frame, Latent, Moments, WeightedParts};
+use crate::evidence::{Accumulator, Frame, Latent, Moments};
 use crate::model::{LinearGaussian, Mixture};
 
 /// Least unexplained variance of a feature that the prior speaks of, as a share of all variance.
@@ -99,11 +101,11 @@ fn exact_share(batch: f64, seen: f64) -> f64 {
 
 /// s ← (1 − γ) s + γ s of the batch, of total weight 1.
 fn average<E: Fading>(
-    kept: &WeightedParts<E>,
-    batch: &WeightedParts<E>,
+    kept: &ByResponsibility<E>,
+    batch: &ByResponsibility<E>,
     seen: f64,
     share: fn(f64, f64) -> f64,
-) -> Result<WeightedParts<E>> {
+) -> Result<ByResponsibility<E>> {
     let weight: f64 = batch.parts.iter().map(E::weight).sum();
     let share = share(weight, seen);
     let mut out = times(batch, share / weight);
@@ -113,7 +115,7 @@ fn average<E: Fading>(
     Ok(out)
 }
 
-fn times<E: Fading>(evidence: &WeightedParts<E>, factor: f64) -> WeightedParts<E> {
+fn times<E: Fading>(evidence: &ByResponsibility<E>, factor: f64) -> ByResponsibility<E> {
     let mut out = evidence.clone();
     out.parts.iter_mut().for_each(|part| *part = Fading::times(part, factor));
     out.weight *= factor;
@@ -126,12 +128,12 @@ fn times<E: Fading>(evidence: &WeightedParts<E>, factor: f64) -> WeightedParts<E
 /// The step from an average that stands for rows of weight `seen`, and the average about its end.
 fn after<E: Fading>(
     before: &Arc<Mixture>,
-    average: WeightedParts<E>,
+    average: ByResponsibility<E>,
     seen: f64,
     settings: &MixtureSettings,
 ) -> Result<MixtureEvidence>
 where
-    WeightedParts<E>: Into<Collected>,
+    ByResponsibility<E>: Into<Collected>,
 {
     let mixture = stepped(before, &times(&average, seen), settings)?;
     let prior = settings.prior.as_ref();
@@ -215,14 +217,14 @@ impl MixtureEvidence {
     }
 }
 
-impl From<WeightedParts<Moments>> for Collected {
-    fn from(parts: WeightedParts<Moments>) -> Self {
+impl From<ByResponsibility<Moments>> for Collected {
+    fn from(parts: ByResponsibility<Moments>) -> Self {
         Self::Complete(parts)
     }
 }
 
-impl From<WeightedParts<Latent>> for Collected {
-    fn from(parts: WeightedParts<Latent>) -> Self {
+impl From<ByResponsibility<Latent>> for Collected {
+    fn from(parts: ByResponsibility<Latent>) -> Self {
         Self::Incomplete(parts)
     }
 }

@@ -13,6 +13,7 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use statrs::function::gamma::{digamma, ln_gamma};
 
 use super::MixtureOptimum;
@@ -26,6 +27,7 @@ use crate::error::{Error, Result};
 use crate::evidence::{Latent, RowWeights, WeightedParts, WeightedRows, row_densities};
 use crate::expectation::{LatentParameters, log_minus_digamma};
 use crate::linalg::Mat;
+use crate::linalg::serial::shared;
 use crate::model::{LinearGaussian, Mixture, Noise};
 
 /// a₀ of each weight: all weights are alike before rows are seen.
@@ -34,9 +36,10 @@ const CONCENTRATION: f64 = 1.0;
 const LEAST_ROWS: f64 = 1.0;
 
 /// What is known of one group.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct GroupPosterior {
     /// Means and covariances of W and μ, and σ² = 1/E τ.
+    #[serde(with = "shared")]
     pub(crate) parameters: Arc<LatentParameters>,
     /// Shape of the gamma distribution of τ.
     shape: f64,
@@ -45,7 +48,7 @@ pub(crate) struct GroupPosterior {
 }
 
 /// What is known of all groups.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct MixturePosterior {
     pub(crate) groups: Vec<GroupPosterior>,
 }
@@ -110,6 +113,8 @@ impl MixturePosterior {
 }
 
 impl RowWeights for MixturePosterior {
+    const NAME: &'static str = "posteriors";
+
     fn weigh(&self, chunk: &Chunk<'_>) -> Result<WeightedRows> {
         let (n, groups) = (chunk.nrows(), self.groups.len());
         let mut shares = Mat::zeros(n, groups); // ρ, then r
@@ -155,7 +160,7 @@ struct Best {
     posterior: Arc<MixturePosterior>,
     objective: f64,
     left: f64, // nats per row that are left to gain
-    evidence: WeightedParts<Latent>,
+    evidence: WeightedParts<Latent, MixturePosterior>,
     survivors: Option<Vec<Vec<usize>>>,
     starved: Option<usize>,
 }
@@ -174,7 +179,7 @@ impl<'a> MixtureVb<'a> {
     }
 
     /// Better distributions of all parameters.
-    fn next(&self, evidence: &WeightedParts<Latent>) -> Result<MixturePosterior> {
+    fn next(&self, evidence: &WeightedParts<Latent, MixturePosterior>) -> Result<MixturePosterior> {
         let group = |part: &Latent| {
             let found = Maximised::of(part, Prior::Group(self.prior))?;
             let parameters = Arc::new(found.parameters().clone());
@@ -185,7 +190,7 @@ impl<'a> MixtureVb<'a> {
     }
 
     /// The columns that are left, where some are driven out.
-    fn survivors(&self, evidence: &WeightedParts<Latent>) -> Option<Vec<Vec<usize>>> {
+    fn survivors(&self, evidence: &WeightedParts<Latent, MixturePosterior>) -> Option<Vec<Vec<usize>>> {
         let each = self.current.groups.iter().zip(&evidence.parts);
         let found: Vec<Option<Vec<usize>>> = each
             .map(|(group, part)| Prior::Group(self.prior).survivors(&group.parameters, part.weight()))
@@ -197,20 +202,20 @@ impl<'a> MixtureVb<'a> {
 }
 
 impl RowIteration for MixtureVb<'_> {
-    type Evidence = WeightedParts<Latent>;
+    type Evidence = WeightedParts<Latent, MixturePosterior>;
     type Output = VariationalOptimum;
 
     fn objective(&self) -> Objective {
         Objective { name: "bound", guard: Guard::NeverFalls }
     }
 
-    fn evidence(&self) -> WeightedParts<Latent> {
+    fn evidence(&self) -> WeightedParts<Latent, MixturePosterior> {
         let empty = |group: &GroupPosterior| Latent::empty(Arc::clone(&group.parameters));
         let parts = self.current.groups.iter().map(empty).collect();
-        WeightedParts::empty(Arc::clone(&self.current) as Arc<dyn RowWeights>, parts)
+        WeightedParts::empty(Arc::clone(&self.current), parts)
     }
 
-    fn update(&mut self, evidence: WeightedParts<Latent>) -> Result<Step> {
+    fn update(&mut self, evidence: WeightedParts<Latent, MixturePosterior>) -> Result<Step> {
         let objective = evidence.log_likelihood + self.current.of_parameters(self.prior)?;
         let before = self.best.as_ref().map(|best| best.objective);
         let gain = before.map_or(f64::INFINITY, |before| objective - before);

@@ -34,6 +34,8 @@ const ROWS_PER_PAIR: usize = 30;
 const LEAST_ROWS: usize = 1 << 13;
 /// Below this share of the rows a sample would spare too little.
 const LEAST_STEP: usize = 3;
+/// Bytes of whitened rows that are brought here from elsewhere.
+const BROUGHT: usize = 1 << 26;
 /// Objectives that differ by no more than this belong to one optimum.
 const SAME: f64 = 1e-5;
 /// First of the streams of random numbers for starts.
@@ -112,7 +114,10 @@ impl Ica {
     fn keeps(&self, rows: &WhitenedRows<'_>, count: usize) -> bool {
         let n = rows.source.n_rows().unwrap_or(count);
         let width = rows.n_features();
-        let fits = n.saturating_mul(width).saturating_mul(size_of::<f64>()) <= self.run.bytes();
+        // Of rows elsewhere only few are worth the way.
+        let most =
+            if rows.source.remote().is_some() { self.run.bytes().min(BROUGHT) } else { self.run.bytes() };
+        let fits = n.saturating_mul(width).saturating_mul(size_of::<f64>()) <= most;
         fits && memory::check("whitened rows", &[2, n, width]).is_ok()
     }
 

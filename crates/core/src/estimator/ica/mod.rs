@@ -5,6 +5,8 @@ mod report;
 mod sources;
 mod whitened;
 
+pub(crate) use whitened::Whitening;
+
 use std::str::FromStr;
 use std::sync::Arc;
 

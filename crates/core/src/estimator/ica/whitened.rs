@@ -1,27 +1,42 @@
 //! Rows in whitened coordinates, as a source of its own: made anew in each pass, or kept.
 
 use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 use crate::blocks::for_each_block;
 use crate::control::Control;
-use crate::data::{Block, Cells, Chunk, Order, RowSource, map_chunks};
+use crate::data::{
+    Block, Cells, Chunk, Order, Parcel, RemoteRows, RowSource, Step, Task, Then, fill_through, map_chunks,
+};
 use crate::error::Result;
+use crate::evidence::{PickedRows, Which, gather};
+use crate::linalg::serial;
 use crate::linalg::{Mat, comparable, packed, packed_len, set_product};
 use crate::model::LinearGaussian;
 use crate::spectrum::Spectrum;
 
 /// How rows become coordinates u of covariance I.
-pub(super) enum Whitening {
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) enum Whitening {
     /// They are such already.
     Given(usize),
-    /// Complete rows: u = Λ^-½Uᵀ(x − μ), by one product; `map` is UΛ^-½ (p × q).
-    Complete { mean: Vec<f64>, map: Mat<f64> },
+    /// Complete rows: u = Λ^-½Uᵀ(x − μ), by one product.
+    Complete {
+        /// μ (p).
+        mean: Vec<f64>,
+        /// UΛ^-½ (p × q).
+        #[serde(with = "serial")]
+        map: Mat<f64>,
+    },
     /// The same of features that differ by orders of magnitude: the latent variables of a model without noise, which
     /// knows each to its own scale.
     Graded(LinearGaussian),
     /// Rows with missing values: mean and covariance of what u is when the missing cells have the distribution
     /// that PPCA gives them.
     Incomplete {
+        /// PPCA of the rows.
         model: LinearGaussian,
         /// λ/(λ − σ²): u = D z̄ for the posterior mean z̄ of a complete row, D its root.
         stretch: Vec<f64>,
@@ -149,10 +164,22 @@ pub(super) struct WhitenedRows<'a> {
 impl WhitenedRows<'_> {
     /// The same rows, kept in memory: the same numbers in the same chunks.
     pub(super) fn kept(&self, control: &Control<'_>) -> Result<KeptRows> {
+        if self.source.remote().is_some() {
+            return self.brought(Which::All, control);
+        }
         let chunks = map_chunks(self.source, |chunk| {
             control.check()?;
             self.whitening.rows_of(chunk)
         })?;
+        Ok(KeptRows { chunks, width: self.whitening.width() })
+    }
+
+    /// Some rows from elsewhere, kept in memory.
+    fn brought(&self, which: Which, control: &Control<'_>) -> Result<KeptRows> {
+        let (which, p) = (Arc::new(which), self.source.n_features());
+        let (_, table) =
+            gather(self.source, || PickedRows::empty(Arc::clone(&which), p), control)?.table()?;
+        let chunks = map_chunks(&table, |chunk| self.whitening.rows_of(chunk))?;
         Ok(KeptRows { chunks, width: self.whitening.width() })
     }
 }
@@ -163,6 +190,9 @@ const RUN: usize = 256;
 impl WhitenedRows<'_> {
     /// Every k-th run of rows, kept in memory: the same rows however they are cut into chunks.
     pub(super) fn sample(&self, k: usize, control: &Control<'_>) -> Result<KeptRows> {
+        if self.source.remote().is_some() {
+            return self.brought(Which::Runs { length: RUN, every: k }, control);
+        }
         let chunks = map_chunks(self.source, |chunk| {
             control.check()?;
             let in_sample = |i: &usize| ((chunk.first_row() + i) / RUN).is_multiple_of(k);
@@ -188,6 +218,24 @@ impl RowSource for WhitenedRows<'_> {
 
     fn n_rows(&self) -> Option<usize> {
         self.source.n_rows()
+    }
+
+    fn remote(&self) -> Option<&dyn RemoteRows> {
+        self.source.remote().map(|_| self as &dyn RemoteRows)
+    }
+}
+
+impl RemoteRows for WhitenedRows<'_> {
+    fn fill(&self, task: Task) -> Result<Parcel> {
+        fill_through(self.source, &self.whitening, task)
+    }
+}
+
+impl Step for Whitening {
+    const NAME: &'static str = "whitened";
+
+    fn over(&self, rows: &dyn RowSource, then: Then<'_>) -> Result<()> {
+        then(&WhitenedRows { source: rows, whitening: self.clone() })
     }
 }
 

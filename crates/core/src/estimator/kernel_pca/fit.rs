@@ -89,6 +89,14 @@ impl<'a> Look<'a> {
         let holes = Some(MissingCells::new(&census, None)).filter(|holes| holes.missing > 0);
         let filling = match holes {
             None => None,
+            Some(_) if source.remote().is_some() => {
+                let (name, value) = ("the rows of a kernel on other machines", "missing values".into());
+                return Err(Error::Parameter {
+                    name,
+                    value,
+                    allowed: "complete; fill them first, by PPCA say",
+                });
+            }
             Some(_) => {
                 check_expected(family.form)?;
                 Some(Arc::new(filling(source, &census, family.run, control)?))

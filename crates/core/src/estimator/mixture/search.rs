@@ -1,6 +1,7 @@
 //! Runs of the iteration from given starts, on all rows or a sample of them.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rand::SeedableRng;
@@ -13,6 +14,7 @@ use crate::algorithm::{Journey, Limits, Stop};
 use crate::control::Control;
 use crate::data::{Block, Cells, Order, RowSource, Table, map_chunks};
 use crate::error::{Error, Result};
+use crate::evidence::{PickedRows, Which, gather};
 use crate::model::Mixture;
 
 /// Steps of a short run, after which starts are compared.
@@ -147,14 +149,22 @@ pub(crate) fn rows_to_choose(groups: usize, features: usize) -> usize {
 }
 
 /// A sample of about so many rows where there are very many: one from each of as many stretches of equal length.
+///
+/// Rows from elsewhere are brought here in any case: a search makes many passes.
 pub(crate) fn sample(source: &dyn RowSource, wanted: usize, seed: u64) -> Result<Option<Table<'static>>> {
     let (p, rows) = (source.n_features(), source.n_rows());
-    let Some(n) = rows.filter(|n| *n / 2 > wanted && !source.observed_only()) else { return Ok(None) };
+    let remote = source.remote().is_some() && !source.observed_only();
+    let Some(n) = rows.filter(|n| *n / 2 > wanted && !source.observed_only()) else {
+        return if remote { brought(source, Which::All).map(|(_, table)| Some(table)) } else { Ok(None) };
+    };
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut uniform = || -> f64 { StandardUniform.sample(&mut rng) };
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below n")]
     let chosen: Vec<usize> =
         (0..wanted).map(|s| ((s as f64 + uniform()) * n as f64 / wanted as f64) as usize).collect();
+    if remote {
+        return chosen_from_elsewhere(source, chosen).map(Some);
+    }
     let parts = map_chunks(source, |chunk| {
         let range = chunk.first_row()..chunk.first_row() + chunk.nrows();
         let inside = chosen.iter().filter(|row| range.contains(row)).map(|row| row - range.start);
@@ -168,4 +178,22 @@ pub(crate) fn sample(source: &dyn RowSource, wanted: usize, seed: u64) -> Result
     let (cells, weights) = (cells.concat(), weights.concat());
     let block = Block::Owned { nrows: weights.len(), cells, ncols: p, order: Order::Rows };
     Table::new(Cells::F64(block)).with_weights(weights).map(Some)
+}
+
+/// Rows that lie elsewhere, in the order of their numbers, and those.
+fn brought(source: &dyn RowSource, which: Which) -> Result<(Vec<usize>, Table<'static>)> {
+    let (which, p) = (Arc::new(which), source.n_features());
+    gather(source, || PickedRows::empty(Arc::clone(&which), p), &Control::new())?.table()
+}
+
+/// The chosen rows, one as often as it was chosen.
+fn chosen_from_elsewhere(source: &dyn RowSource, mut chosen: Vec<usize>) -> Result<Table<'static>> {
+    chosen.sort_unstable();
+    let (numbers, table) = brought(source, Which::Listed(chosen.clone()))?;
+    let (p, places) = (source.n_features(), chosen.iter().filter_map(|row| numbers.binary_search(row).ok()));
+    let places: Vec<usize> = places.collect();
+    let cells = places.iter().flat_map(|at| (0..p).map(|j| table.cells().get(*at, j))).collect();
+    let weights: Vec<f64> = places.iter().map(|at| table.weights().map_or(1.0, |w| w[*at])).collect();
+    let block = Block::Owned { nrows: weights.len(), cells, ncols: p, order: Order::Rows };
+    Table::new(Cells::F64(block)).with_weights(weights)
 }

@@ -8,7 +8,8 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use stages::{MOMENTS_FEATURES, PAIR_BYTES, Robustly, weighted_rows};
+pub(crate) use stages::StudentWeights;
+use stages::{MOMENTS_FEATURES, PAIR_BYTES, Robustly, StudentRows};
 
 use super::incomplete::TOLERANCE;
 use super::online_fit::of_kind;
@@ -285,7 +286,8 @@ impl Family for RobustPpca {
             fit.preliminary().map(|found| found.point)
         });
         let point = point.map_err(|e| explained(e, rows, control))?;
-        Ok(Some(Box::new(weighted_rows(rows, point, FAR_OUT))))
+        let weights = StudentWeights::new(&point, FAR_OUT);
+        Ok(Some(Box::new(StudentRows { source: rows, weights })))
     }
 
     fn fit_rows(&self, rows: &dyn RowSource, control: &Control<'_>) -> Result<Fit<AnyModel>> {

@@ -3,16 +3,21 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use serde::{Deserialize, Serialize};
+
 use super::{DegreesOfFreedom, RobustPpca, RobustReport};
 use crate::algorithm::robust::{Point, Robust, RobustOptimum, Task, of_spectrum, sphere};
 use crate::algorithm::{Components, Journey, Limits, Passes, Stop, drive, eigen, start};
 use crate::control::Control;
-use crate::data::{Chunk, Reweighted, RowSource, counted_weight};
+use crate::data::{
+    Chunk, Parcel, RemoteRows, RowSource, Step, Task as RowTask, Then, counted_weight, fill_through,
+};
 use crate::error::{Error, Result};
 use crate::estimator::{Details, Fit, MissingCells, Plan, Ppca, Report, Solver};
 use crate::evidence::{Census, Margins, StudentEvidence, StudentFound, Survey, gather, row_weights};
 use crate::expectation::{LatentParameters, Student};
 use crate::linalg::power_of_two;
+use crate::linalg::serial::shared;
 use crate::model::LinearStudent;
 use crate::spectrum::Spectrum;
 
@@ -158,7 +163,8 @@ impl<'a> Robustly<'a> {
         let parameters = Arc::new(match self.complete {
             true => self.of_weighted_moments(&sphere, q)?,
             false => {
-                let weighted = weighted_rows(self.source, &sphere, 0.0);
+                let weights = StudentWeights::new(&sphere, 0.0);
+                let weighted = StudentRows { source: self.source, weights };
                 let ppca = Ppca::new(q).solver(Solver::Em).run(self.options.run);
                 let begin = ppca.begin_incomplete(&weighted, self.control)?;
                 self.passes += begin.passes;
@@ -304,20 +310,83 @@ impl<'a> Robustly<'a> {
 
 /// The rows of a source with the weights w u that a point gives them; with a least u above 0 all of them by w,
 /// but those below it, which count nothing.
-pub(super) fn weighted_rows<'a>(
-    source: &'a dyn RowSource,
-    point: impl std::borrow::Borrow<Point> + Sync + 'a,
+pub(super) struct StudentRows<'a> {
+    pub(super) source: &'a dyn RowSource,
+    pub(super) weights: StudentWeights,
+}
+
+/// How such weights are found, wherever the rows are.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct StudentWeights {
+    #[serde(with = "shared")]
+    parameters: Arc<LatentParameters>,
+    student: Student,
     least: f64,
-) -> impl RowSource + 'a {
-    Reweighted::new(source, move |chunk: &Chunk<'_>| {
-        let Point { parameters, student } = point.borrow();
-        let mut weights = row_weights(parameters, *student, chunk)?;
-        if least > 0.0 {
-            weights.iter_mut().for_each(|u| *u = f64::from(u8::from(*u >= least)));
+}
+
+impl StudentWeights {
+    pub(super) fn new(point: &Point, least: f64) -> Self {
+        Self { parameters: Arc::clone(&point.parameters), student: point.student, least }
+    }
+
+    fn of(&self, chunk: &Chunk<'_>) -> Result<Vec<f64>> {
+        let mut weights = row_weights(&self.parameters, self.student, chunk)?;
+        if self.least > 0.0 {
+            weights.iter_mut().for_each(|u| *u = f64::from(u8::from(*u >= self.least)));
         }
         if let Some(own) = chunk.weights() {
             weights.iter_mut().zip(own).for_each(|(u, w)| *u *= w);
         }
         Ok(weights)
-    })
+    }
+}
+
+impl Step for StudentWeights {
+    const NAME: &'static str = "student weights";
+
+    fn over(&self, rows: &dyn RowSource, then: Then<'_>) -> Result<()> {
+        then(&StudentRows { source: rows, weights: self.clone() })
+    }
+}
+
+impl RowSource for StudentRows<'_> {
+    fn n_features(&self) -> usize {
+        self.source.n_features()
+    }
+
+    fn n_chunks(&self) -> usize {
+        self.source.n_chunks()
+    }
+
+    fn chunk(&self, index: usize) -> Result<Chunk<'_>> {
+        let chunk = self.source.chunk(index)?;
+        let weights = self.weights.of(&chunk)?;
+        chunk.with_weights(weights)
+    }
+
+    fn n_rows(&self) -> Option<usize> {
+        self.source.n_rows()
+    }
+
+    fn feature_names(&self) -> Option<&[String]> {
+        self.source.feature_names()
+    }
+
+    fn observed_only(&self) -> bool {
+        self.source.observed_only()
+    }
+
+    fn check(&self) -> Result<()> {
+        self.source.check()
+    }
+
+    fn remote(&self) -> Option<&dyn RemoteRows> {
+        self.source.remote().map(|_| self as &dyn RemoteRows)
+    }
+}
+
+impl RemoteRows for StudentRows<'_> {
+    fn fill(&self, task: RowTask) -> Result<Parcel> {
+        fill_through(self.source, &self.weights, task)
+    }
 }

@@ -15,11 +15,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::Accumulator;
 use super::student::StudentSums;
+use super::{Accumulator, Travel};
 use crate::data::Chunk;
 use crate::error::{Error, Result};
 use crate::expectation::{FeatureScale, LatentParameters, Student};
+use crate::linalg::serial::{self, shared};
 use crate::linalg::{Mat, packed, packed_len};
 use blocks::{BlockExpectation, for_each_block};
 
@@ -27,12 +28,15 @@ use blocks::{BlockExpectation, for_each_block};
 ///
 /// Rows without an observed cell say nothing and change nothing. Evidence for other parameters cannot be
 /// merged.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Latent {
+    #[serde(with = "shared")]
     parameters: Arc<LatentParameters>,
     /// Σ w E[(z, 1)(z, 1)ᵀ] over the rows that have the feature, packed ((q+1)(q+2)/2 × p).
+    #[serde(with = "serial")]
     pub(crate) second: Mat<f64>,
     /// Σ w (x − μ) (z, 1) over the rows that have the feature (q + 1 × p).
+    #[serde(with = "serial")]
     pub(crate) cross: Mat<f64>,
     /// Σ w (x − μ)² over the rows that have the feature (p); 0 where one noise for all makes it needless.
     pub(crate) squares: Vec<f64>,
@@ -234,6 +238,8 @@ fn multiply(out: &mut [f64], a: &[f64], b: &[f64]) {
 }
 
 impl Accumulator for Latent {
+    const TRAVEL: Option<Travel<Self>> = Some(Travel::named("latent"));
+
     fn update(&mut self, chunk: &Chunk<'_>) -> Result<()> {
         let (parameters, weights) = (Arc::clone(&self.parameters), chunk.weights());
         for_each_block(&parameters, chunk, |step, rows| self.add(step, &weights_of(weights, rows)))?;

@@ -8,13 +8,16 @@ mod transform;
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::moments::check_features;
-use super::{Accumulator, Latent, Moments};
+use super::{Accumulator, Latent, Moments, Travel};
 use crate::blocks::{BLOCK_ROWS, IncompleteRows, ListedRows, for_each_masked_of};
 use crate::data::{Cells, Chunk, ObservedRows, Real, with_view};
 use crate::error::{Error, Result};
 use crate::expectation::{Expectation, LatentParameters, Student};
 use crate::linalg::MatRef;
+use crate::linalg::serial::shared;
 
 /// Rows of observed cells that are worked on together.
 const LANES: usize = 64;
@@ -22,7 +25,7 @@ const LANES: usize = 64;
 const LOW: f64 = 0.5;
 
 /// Sums over the rows that have a cell, for given parameters and ν.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct StudentSums {
     /// ν.
     pub(crate) student: Student,
@@ -124,14 +127,15 @@ impl StudentSums {
 ///
 /// Rows without an observed cell say nothing and change nothing. Evidence for other parameters cannot be
 /// merged.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StudentEvidence {
+    #[serde(with = "shared")]
     parameters: Arc<LatentParameters>,
     pub(crate) collected: Collected,
 }
 
 /// What is collected.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Collected {
     /// Moments of complete rows.
     Complete(Box<(Moments, StudentSums)>),
@@ -220,6 +224,8 @@ impl StudentEvidence {
 }
 
 impl Accumulator for StudentEvidence {
+    const TRAVEL: Option<Travel<Self>> = Some(Travel::named("student"));
+
     fn update(&mut self, chunk: &Chunk<'_>) -> Result<()> {
         let (moments, sums) = match &mut self.collected {
             Collected::Incomplete(latent) => return latent.update(chunk),

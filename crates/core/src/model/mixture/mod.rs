@@ -10,6 +10,8 @@ mod fill;
 mod kind;
 mod latent;
 
+use serde::{Deserialize, Serialize};
+
 use super::LinearGaussian;
 use crate::data::{Chunk, RowSource, map_chunks};
 use crate::error::{Error, Result};
@@ -18,7 +20,7 @@ use crate::linalg::Mat;
 pub use kind::KIND;
 
 /// Weights and components of a mixture: what a row is drawn from first, and what then.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Mixture {
     weights: Vec<f64>, // π (K), which add up to 1
     components: Vec<LinearGaussian>,
