@@ -32,6 +32,7 @@ ESTIMATORS = [
     covary.KernelPCA(),
     covary.KernelPCA(2, kernel="rbf", fit_inverse_transform=True),
     covary.KernelPCA(2, kernel="laplacian", n_landmarks=4),
+    covary.Autoencoder(),
     covary.Autoencoder(1, max_iter=20),
     covary.Autoencoder(1, encoder=False, hidden=3, max_iter=20),
     covary.Autoencoder(1, activation="linear"),
