@@ -45,6 +45,16 @@ def path(ax, z, time, title, **names):
     ax.set(**(dict(xlabel="z1", ylabel="z2", title=title) | names))
 
 
+def generated(ax, model, image, side, title, cmap):
+    """Images at places of a grid, two deviations of the prior to each side."""
+    steps, (height, width) = np.linspace(-2, 2, side), image
+    rows = model.inverse_transform([(right, up) for up in steps[::-1] for right in steps])
+    images = np.pad(rows.reshape(side, side, height, width), ((0, 0), (0, 0), (0, 1), (0, 1)), constant_values=np.nan)
+    sheet = images.transpose(0, 2, 1, 3).reshape(side * (height + 1), side * (width + 1))
+    ax.imshow(sheet, cmap=cmap, aspect="auto", interpolation="nearest")
+    ax.set(title=title, xticks=[], yticks=[], xlabel="z1, from −2 to 2", ylabel="z2, from −2 to 2")
+
+
 def mocap():
     """Frames of a run: markers that are never lost, around the mean of their frame."""
     table = pd.read_csv(DATA / "mocap_run1.csv").iloc[:, 2:].dropna(axis=1).to_numpy()
@@ -53,7 +63,8 @@ def mocap():
     x = frames.reshape(len(frames), -1)
     model = covary.GPLVM(5).fit(x)
     z = model.latent_mean_
-    figure, (left, middle, right) = panels((3.6, 3.6, 7.2), 3.6)
+    figure, axes = plt.subplot_mosaic("ab\ncc", figsize=(8, 6), height_ratios=(3.6, 2), layout="constrained")
+    left, middle, below = (axes[name] for name in "abc")
     path(left, covary.PPCA(2).fit_transform(x), np.arange(len(x)), "PPCA")
     path(middle, z, np.arange(len(x)), "GP-LVM: two of its dimensions")
     # Between frames: eight poses of one stride, at positions that no frame has.
@@ -62,8 +73,8 @@ def mocap():
     middle.plot(places[:, 0], places[:, 1], "r.", markersize=9)
     for i, pose in enumerate(model.inverse_transform(places).reshape(len(at), -1, 3)):
         forward, up = pose[:, 0], pose[:, 2]
-        right.scatter(forward + 1100 * i, up, s=7, color="tab:red")
-    right.set(title="poses generated at the red places", aspect="equal", yticks=[], xticks=[])
+        below.scatter(forward + 1100 * i, up, s=9, color="tab:red")
+    below.set(title="poses generated at the red places, in the order of time", aspect="equal", yticks=[], xticks=[])
     return figure
 
 
@@ -71,11 +82,11 @@ def robot():
     """Strengths of 30 access points along the way of a robot through a floor; −92 where one is not heard."""
     table = pd.read_csv(DATA / "robot_wireless.csv")
     x = (table.filter(like="ap").fillna(-92).to_numpy() + 85) / 15
-    model = covary.GPLVM(5).fit(x)
+    model = covary.GPLVM(2).fit(x)
     figure, axes = panels((3.6, 3.6, 3.6), 3.6)
     path(axes[0], table[["x", "y"]].to_numpy(), table["time"], "where the robot was", xlabel="x", ylabel="y")
     path(axes[1], covary.PPCA(2).fit_transform(x), table["time"], "PPCA")
-    path(axes[2], model.latent_mean_, table["time"], "GP-LVM: two of its dimensions")
+    path(axes[2], model.latent_mean_, table["time"], "GP-LVM(2)")
     return figure
 
 
@@ -88,8 +99,7 @@ def digits():
     positions(left, covary.PPCA(2).fit_transform(x), labels, "PPCA", cmap="tab10")
     dots = positions(middle, model.latent_mean_, labels, "GP-LVM(2)", cmap="tab10", vmin=-0.5, vmax=9.5)
     figure.colorbar(dots, ax=middle, ticks=range(10))
-    covary.plot.latent_grid(model, image=(8, 8), side=12, ax=right)
-    right.set_title("digits generated along the plane")
+    generated(right, model, (8, 8), 12, "digits generated along the plane", "gray_r")
     return figure
 
 
@@ -97,11 +107,10 @@ def faces():
     """Every third of 1965 frames of a film, 28 × 20 pixels."""
     x = pd.read_csv(DATA / "frey_faces.csv.gz").to_numpy(float)[::3]
     model = covary.GPLVM(2).fit(x)
-    figure, (left, right) = panels((4.6, 4.2), 5.0)
+    figure, (left, right) = panels((4.8, 3.9), 4.9)
     dots = positions(left, model.latent_mean_, 3 * np.arange(len(x)), "GP-LVM(2)", cmap="viridis")
     figure.colorbar(dots, ax=left, label="frame")
-    covary.plot.latent_grid(model, image=(28, 20), side=9, ax=right)
-    right.set_title("faces generated along the plane")
+    generated(right, model, (28, 20), 9, "faces generated along the plane", "gray")
     return figure
 
 

@@ -323,6 +323,14 @@ fn requests_that_make_no_sense_are_refused() {
     let mut infinite = x.clone();
     infinite[(4, 1)] = f64::INFINITY;
     assert!(matches!(Gplvm::new(1).fit(&infinite), Err(Error::Infinite { .. })));
+    // The bound would not be finite.
+    for size in [1e200, 1e80, 1e-80] {
+        let beyond = Mat::from_fn(30, 3, |i, j| size * x[(i, j)]);
+        assert!(matches!(Gplvm::new(1).fit(&beyond), Err(Error::Scale)), "{size}");
+    }
+    let large = Mat::from_fn(30, 3, |i, j| 1e40 * x[(i, j)]);
+    let fit = Gplvm::new(1).max_iterations(5).fit(&large).unwrap();
+    assert!(fit.report.gplvm().unwrap().objective.is_finite());
     let many = Mat::from_fn(2001, 2, |i, j| ((i * (j + 1)) as f64).sin());
     let told = refused(Gplvm::new(1).method(GplvmMethod::Map), &many);
     assert!(told.contains("at most 2000") && told.contains("the method bayes takes any number"), "{told}");
