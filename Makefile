@@ -53,6 +53,7 @@ page: ## the page of covary report: built anew and compared, its unit tests, and
 
 pictures: $(VENV)/ready ## the pictures of README.md and docs, from the package as `make python` has built it
 	$(VENV)/bin/python docs/examples/plots.py
+	$(VENV)/bin/python docs/examples/curved.py # digits; the others where COVARY_DATA names the folder of their data
 	$(VENV)/bin/python docs/examples/speed.py
 	cargo build --workspace --all-features --bin covary
 	VENV=$(CURDIR)/$(VENV) PYTHON=$(PYTHON) sh web/run.sh pictures

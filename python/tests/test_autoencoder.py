@@ -101,7 +101,7 @@ def test_the_limit_on_steps_is_a_warning_and_threads_change_nothing():
     "wrong",
     [
         {"n_components": 0},
-        {"n_components": 3},
+        {"n_components": 4},
         {"n_components": 1.5},
         {"hidden": 0},
         {"hidden": "many"},

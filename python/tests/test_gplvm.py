@@ -89,6 +89,16 @@ def test_dual_ppca_and_exact_positions():
     assert exact.noise_variance_ < dual.noise_variance_
 
 
+def test_weights_are_repetitions():
+    """Of a linear kernel nothing is drawn: what is left is the tolerance of the search, from 0.1 (1e-3) to 1e-7 (1e-12)."""
+    rng = np.random.default_rng(0)
+    x, weights = rng.normal(size=(15, 4)) @ rng.normal(size=(4, 4)), rng.integers(0, 5, 15)
+    weighted = covary.GPLVM(2, kernel="linear", tol=1e-12).fit(x, sample_weight=weights)
+    repeated = covary.GPLVM(2, kernel="linear", tol=1e-12).fit(np.repeat(x, weights, axis=0))
+    assert weighted.lower_bound_ == pytest.approx(repeated.lower_bound_, abs=1e-8)
+    np.testing.assert_allclose(weighted.transform(x), repeated.transform(x), atol=1e-5)
+
+
 def test_scaled_features_have_noise_of_their_own():
     x, _ = curve(40)
     model = covary.GPLVM(1, n_inducing=8, scale="unit").fit(x * [1, 1000, 1])

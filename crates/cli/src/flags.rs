@@ -228,7 +228,8 @@ pub(crate) struct Transform {
     /// How factor scores are estimated [default: regression]
     #[arg(long, value_name = "KIND", value_enum)]
     pub(crate) scores: Option<Scores>,
-    /// Add the posterior standard deviations, as columns z1_std, z2_std, …
+    /// Add the posterior standard deviations, as columns z1_std, z2_std, …; of a GP-LVM also ambiguous, 1 where a second
+    /// place explains the row about as well
     #[arg(long)]
     pub(crate) std: bool,
     #[arg(long, value_name = "USER,ITEM,VALUE", value_parser = args::triples, conflicts_with_all = ["columns", "drop", "id"],

@@ -38,6 +38,7 @@ pub struct Control<'a> {
     observer: Option<&'a (dyn Fn(Event) + Sync)>,
     cancel: Option<&'a AtomicBool>,
     rows_done: AtomicUsize,
+    steps_before: usize,
 }
 
 impl<'a> Control<'a> {
@@ -60,7 +61,13 @@ impl<'a> Control<'a> {
 
     /// The same request to stop, and nobody who watches: for work of which several pieces run side by side.
     pub(crate) fn quiet(&self) -> Control<'a> {
-        Self { observer: None, cancel: self.cancel, rows_done: AtomicUsize::new(0) }
+        Self { observer: None, cancel: self.cancel, ..Self::default() }
+    }
+
+    /// For a search that goes on after so many steps, whose numbers go on too.
+    pub(crate) fn after(&self, steps: usize) -> Control<'a> {
+        let steps_before = self.steps_before + steps;
+        Self { observer: self.observer, cancel: self.cancel, steps_before, ..Self::default() }
     }
 
     /// Whether the caller asked to stop.
@@ -74,9 +81,13 @@ impl<'a> Control<'a> {
     }
 
     pub(crate) fn emit(&self, event: Event) {
-        if let Some(observer) = self.observer {
-            observer(event);
-        }
+        let Some(observer) = self.observer else { return };
+        observer(match event {
+            Event::Iteration { number, measure, objective, change } => {
+                Event::Iteration { number: self.steps_before + number, measure, objective, change }
+            }
+            other => other,
+        });
     }
 
     pub(crate) fn start_pass(&self) {

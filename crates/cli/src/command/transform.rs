@@ -1,14 +1,16 @@
 //! `covary transform`: latent coordinates of each row.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use covary::data::Chunk;
 use covary::linalg::Mat;
-use covary::model::{Factors, LatentPosterior, Model, kind};
+use covary::model::{Encode, Factors, LatentPosterior, LatentProcess, Model, kind};
 
-use super::answer::{prepare, write};
+use super::answer::{Input, prepare, write};
 use crate::args::Question;
 use crate::exit::{Code, Failure, Result};
 use crate::flags::Scores;
-use crate::phrase::file_name;
+use crate::phrase::{count, file_name};
 
 /// Writes posterior means or scores, and their deviations when asked.
 pub(super) fn run(mut args: Question, scores: Option<Scores>, deviations: bool) -> Result<Code> {
@@ -24,6 +26,9 @@ pub(super) fn run(mut args: Question, scores: Option<Scores>, deviations: bool) 
     if let Some(factors) = with_scores(model, scores, deviations)? {
         write(&args, reader, &names, |chunk| factors.transform(chunk, covary::model::Scores::Bartlett))?;
         return Ok(Code::Done);
+    }
+    if let Some(process) = model.downcast_ref::<LatentProcess>() {
+        return positions(&args, reader, process, deviations);
     }
     if let Some(posterior) = posterior {
         names.extend(encoder.coordinate_names().iter().map(|name| format!("{name}_std")));
@@ -70,4 +75,32 @@ fn with_deviations(model: &dyn LatentPosterior, chunk: &Chunk<'_>) -> covary::Re
     let deviation = |i: usize, j: usize| posterior.covariance.of(i)[(j, j)].max(0.0).sqrt();
     let cell = |i: usize, j: usize| if j < q { posterior.mean[(i, j)] } else { deviation(i, j - q) };
     Ok(Mat::from_fn(posterior.mean.nrows(), 2 * q, cell))
+}
+
+/// Positions on a curved surface. A second place may explain a row about as well: a column marks such rows beside their
+/// deviations, a sentence counts them otherwise.
+fn positions(args: &Question, rows: Input, model: &LatentProcess, deviations: bool) -> Result<Code> {
+    let mut names = model.coordinate_names();
+    if deviations {
+        names.extend(model.coordinate_names().iter().map(|name| format!("{name}_std")));
+        names.push("ambiguous".into());
+    }
+    let found = AtomicUsize::new(0);
+    write(args, rows, &names, |chunk| {
+        let placed = model.place(chunk)?;
+        let q = placed.mean.ncols();
+        found.fetch_add(placed.ambiguous.iter().filter(|a| **a).count(), Ordering::Relaxed);
+        let cell = |i: usize, j: usize| match j {
+            _ if j < q => placed.mean[(i, j)],
+            _ if j < 2 * q => placed.variance[(i, j - q)].max(0.0).sqrt(),
+            _ => f64::from(u8::from(placed.ambiguous[i])),
+        };
+        Ok(Mat::from_fn(placed.mean.nrows(), names.len(), cell))
+    })?;
+    let found = found.into_inner();
+    if found > 0 {
+        let marked = if deviations { ": ambiguous is 1" } else { "; --std marks them in a column" };
+        args.console.note(&format!("a second place explains {} about as well{marked}", count(found, "row")));
+    }
+    Ok(Code::Done)
 }

@@ -2,7 +2,7 @@
 
 use covary::linalg::Mat;
 
-use crate::support::{Place, csv, table_of};
+use crate::support::{Place, close, csv, stderr, table_of};
 
 /// Most of a circle and a line through it.
 fn curve(n: usize) -> Mat<f64> {
@@ -25,7 +25,8 @@ fn a_curve_is_fitted_and_asked_about() {
     let noise = gplvm["noise_variance"].as_f64().unwrap().sqrt();
     assert!((0.01..0.03).contains(&noise), "{noise}");
     let (header, z) = csv(&place.ok(&["transform", "m.covary", "x.csv", "--std"]));
-    assert_eq!(header.len(), 2);
+    assert_eq!(header, ["z1", "z1_std", "ambiguous"]);
+    assert!(z.iter().all(|row| row[2] == 0.0), "complete rows of an open curve have one place");
     let rising = z.windows(2).filter(|w| w[1][0] > w[0][0]).count();
     assert!(!(10..=79).contains(&rising), "coordinates follow the curve: {rising}");
     assert!(z.iter().all(|row| row[1] > 0.0 && row[1] < 0.5));
@@ -83,6 +84,23 @@ fn exact_models_and_dual_ppca() {
     );
 }
 
+/// Of a circle one coordinate tells two places.
+#[test]
+fn rows_that_two_places_explain_are_told() {
+    let place = Place::new();
+    let t = |i: usize| 5.4 * i as f64 / 80.0 + 0.4;
+    table_of(&place, "x.csv", &Mat::from_fn(80, 2, |i, j| [t(i).cos(), t(i).sin()][j]));
+    place.ok(&["fit", "x.csv", "--model", "gplvm", "-q", "1", "--inducing", "15", "-o", "m.covary"]);
+    place.write("new.csv", "x1,x2\n-0.3,\n-1,0\n");
+    let plain = place.run(&["transform", "m.covary", "new.csv"]);
+    let (header, _) = csv(&String::from_utf8(plain.stdout.clone()).unwrap());
+    assert_eq!((plain.status.code(), header), (Some(0), vec!["z1".to_owned()]));
+    let told = stderr(&plain);
+    assert!(told.contains("a second place explains 1 row about as well; --std marks"), "{told}");
+    let (header, z) = csv(&place.ok(&["transform", "m.covary", "new.csv", "--std"]));
+    assert_eq!((header[2].as_str(), z[0][2], z[1][2]), ("ambiguous", 1.0, 0.0));
+}
+
 /// The limit on steps leaves a model, and says so by its exit code.
 #[test]
 fn a_fit_that_is_not_finished_is_kept() {
@@ -92,4 +110,32 @@ fn a_fit_that_is_not_finished_is_kept() {
         place.run(&["fit", "x.csv", "--model", "gplvm", "-q", "1", "--max-iter", "3", "-o", "m.covary"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(place.ok(&["inspect", "m.covary"]).contains("stopped at the limit after 3 steps"));
+}
+
+/// 8.6 MB of cells where 8 MB may be loaded: rows are read again in each pass, and the answer is the same.
+#[test]
+fn a_file_that_does_not_fit_in_memory_is_fitted_in_passes() {
+    let place = Place::new();
+    let t = |i: usize| 4.5 * i as f64 / 1800.0;
+    let wobble = |i: usize, j: usize| 0.1 * ((i * 7 + j * 13) as f64).sin();
+    let cell = |i: usize, j: usize| (t(i) + j as f64 / 100.0).cos() + wobble(i, j);
+    table_of(&place, "x.npy", &Mat::from_fn(1800, 600, cell));
+    table_of(&place, "few.npy", &Mat::from_fn(20, 600, |i, j| cell(90 * i, j)));
+    for model in [&["gplvm", "--inducing", "6"], &["autoencoder", "--hidden", "3"]] {
+        let fit = |memory: &str, file: &str| {
+            let how =
+                ["fit", "x.npy", "-q", "1", "--max-iter", "4", "--memory", memory, "-o", file, "--model"];
+            assert_eq!(place.run(&[&how[..], model].concat()).status.code(), Some(1), "{model:?}");
+            (place.json(&["inspect", file, "--json"]), csv(&place.ok(&["transform", file, "few.npy"])).1)
+        };
+        let (loaded, passes) = (fit("1G", "loaded.covary"), fit("16M", "passes.covary"));
+        let objective = |told: &serde_json::Value| match model[0] {
+            "gplvm" => told["gplvm"]["objective"].as_f64().unwrap(),
+            _ => told["network"]["explained"].as_f64().unwrap(),
+        };
+        close(objective(&passes.0), objective(&loaded.0), 1e-9);
+        for (a, b) in passes.1.iter().zip(&loaded.1) {
+            assert!((a[0] - b[0]).abs() < 1e-6, "{model:?}: {} {}", a[0], b[0]);
+        }
+    }
 }

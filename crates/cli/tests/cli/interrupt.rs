@@ -69,6 +69,40 @@ fn a_usable_model_is_written_and_marked() {
     panic!("no pass was through after half a minute");
 }
 
+/// Searches that would take hours: a GP-LVM, and a network.
+#[test]
+fn an_unfinished_search_leaves_a_model_that_answers() {
+    let place = Place::new();
+    let mut draw = noise(9);
+    let t = |i: usize| 5.0 * i as f64 / 3000.0;
+    let cell = |i: usize, j: usize| [t(i).cos(), t(i).sin(), 0.3 * t(i)][j];
+    table_of(&place, "x.npy", &Mat::from_fn(3000, 3, |i, j| cell(i, j) + 0.1 * draw()));
+    for (model, more) in [("gplvm", ""), ("autoencoder", " --no-early-stopping")] {
+        let file = format!("{model}.covary");
+        let steps = "--tol 1e-300 --max-iter 1000000";
+        let args = format!("fit x.npy --model {model} -q 1 {steps} -o {file}{more}");
+        for delay in [1000, 4000, 16_000] {
+            let mut child = place.command().args(args.split(' ')).stdout(Stdio::null()).spawn().unwrap();
+            sleep(Duration::from_millis(delay));
+            assert!(child.try_wait().unwrap().is_none(), "{model} ended by itself");
+            signal(&child, "INT");
+            assert_eq!(wait_for_end(&mut child).code(), Some(130), "{model}");
+            if place.path(&file).exists() {
+                break; // otherwise too early: no step was through yet
+            }
+        }
+        let told = place.json(&["inspect", &file, "--json"]);
+        assert_eq!(
+            (told["stop"].as_str(), told["converged"].as_bool()),
+            (Some("interrupted"), Some(false)),
+            "{model}"
+        );
+        assert!(told["iterations"].as_u64() > Some(0), "{model}");
+        place.write("few.csv", "x1,x2,x3\n1,0,0\n");
+        assert!(place.ok(&["transform", &file, "few.csv"]).lines().count() == 2);
+    }
+}
+
 #[test]
 fn too_few_iterations_are_told_by_the_exit_code() {
     let place = Place::new();

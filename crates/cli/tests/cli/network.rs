@@ -67,7 +67,7 @@ fn what_a_network_cannot_do_is_said() {
     let place = Place::new();
     table_of(&place, "x.csv", &rows(40, 6, 3));
     let fit = |more: &[&'static str]| [&["fit", "x.csv", "--model", "autoencoder"], more].concat();
-    place.fails(&fit(&["-q", "6"]), 3, &["6 components", "1 to 5"]);
+    place.fails(&fit(&["-q", "7"]), 3, &["7 components", "1 to 6"]);
     place.fails(&fit(&["-q", "2", "--solver", "svd"]), 2, &["auto, lbfgs and adam"]);
     place.fails(&fit(&["-q", "2", "--hidden", "3", "--activation", "linear"]), 2, &["hidden units"]);
     place.fails(&fit(&["-q", "2", "--alpha", "-1"]), 2, &["alpha", "not negative"]);

@@ -288,6 +288,24 @@ fn an_interrupted_fit_gives_a_usable_model() {
     assert!(matches!(Gplvm::new(1).fit_with(&x, &control), Err(Error::Interrupted)));
 }
 
+/// Noise is held for fifty steps, then free; who watches sees one search, and its bound.
+#[test]
+fn steps_are_told_one_after_the_other_with_the_bound() {
+    let (x, _) = helix(40, 0.1, &mut Rng(19));
+    let told = std::sync::Mutex::new(Vec::new());
+    let observer = |event: Event| {
+        if let Event::Iteration { number, measure, objective, .. } = event {
+            told.lock().unwrap().push((number, measure, objective));
+        }
+    };
+    let family = Gplvm::new(1).inducing(5).tolerance(1e-300).max_iterations(60);
+    let fit = family.fit_with(&x, &Control::new().observer(&observer)).unwrap();
+    let expected: Vec<_> =
+        fit.report.trace.iter().enumerate().map(|(i, value)| (i + 1, "bound", *value)).collect();
+    assert_eq!(expected.len(), 60);
+    assert_eq!(told.into_inner().unwrap(), expected);
+}
+
 #[test]
 fn requests_that_make_no_sense_are_refused() {
     let (x, _) = helix(30, 0.1, &mut Rng(23));
@@ -305,6 +323,14 @@ fn requests_that_make_no_sense_are_refused() {
     let mut infinite = x.clone();
     infinite[(4, 1)] = f64::INFINITY;
     assert!(matches!(Gplvm::new(1).fit(&infinite), Err(Error::Infinite { .. })));
+    // The bound would not be finite.
+    for size in [1e200, 1e80, 1e-80] {
+        let beyond = Mat::from_fn(30, 3, |i, j| size * x[(i, j)]);
+        assert!(matches!(Gplvm::new(1).fit(&beyond), Err(Error::Scale)), "{size}");
+    }
+    let large = Mat::from_fn(30, 3, |i, j| 1e40 * x[(i, j)]);
+    let fit = Gplvm::new(1).max_iterations(5).fit(&large).unwrap();
+    assert!(fit.report.gplvm().unwrap().objective.is_finite());
     let many = Mat::from_fn(2001, 2, |i, j| ((i * (j + 1)) as f64).sin());
     let told = refused(Gplvm::new(1).method(GplvmMethod::Map), &many);
     assert!(told.contains("at most 2000") && told.contains("the method bayes takes any number"), "{told}");

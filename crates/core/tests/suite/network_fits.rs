@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use covary::algorithm::Stop;
 use covary::data::Rows;
 use covary::linalg::Mat;
-use covary::model::{AutoassociativeNetwork, Encode, Fill, Novelty, Reconstruct, Reconstruction};
+use covary::model::{AutoassociativeNetwork, Encode, Fill, Model, Novelty, Reconstruct, Reconstruction};
 use covary::persist::SavedModel;
-use covary::{Autoencoder, Components, Control, Error, ErrorClass, Event, Fit, Pca, Request, Scale, Solver};
+use covary::{
+    Autoencoder, Components, Control, Error, ErrorClass, Event, Fit, Pca, Ppca, Request, Scale, Solver,
+};
 
 use crate::common::*;
 
@@ -154,17 +156,13 @@ fn what_is_asked_of_too_little_is_refused() {
     let x = helix(50, 0.1, 1);
     let refused = |family: Autoencoder, x: &Mat<f64>| family.fit(x).map(|_| ()).unwrap_err();
     assert!(matches!(refused(Autoencoder::new(0), &x), Error::Parameter { .. }));
-    for q in [3, 4] {
-        let error = refused(Autoencoder::new(q), &x);
-        assert!(matches!(error, Error::Components { .. }), "{error}");
-    }
-    assert!(matches!(refused(Autoencoder::new(Components::All), &x), Error::Components { possible: 2, .. }));
+    assert!(matches!(refused(Autoencoder::new(4), &x), Error::Components { possible: 3, .. }));
+    let few = x.subrows(0, 3).to_owned();
+    assert!(matches!(refused(Autoencoder::new(3), &few), Error::Components { possible: 2, rows: 3, .. }));
     let one = x.subrows(0, 1).to_owned();
     assert!(refused(Autoencoder::new(1), &one).class() == ErrorClass::Data);
     let same = Mat::from_fn(20, 3, |_, j| j as f64);
     assert!(refused(Autoencoder::new(1), &same).class() == ErrorClass::Data, "constant features");
-    let narrow = x.subcols(0, 1).to_owned();
-    assert!(refused(Autoencoder::new(1), &narrow).class() == ErrorClass::Data, "one feature");
     let mut infinite = x.clone();
     infinite[(7, 1)] = f64::INFINITY;
     let error = refused(Autoencoder::new(1), &infinite);
@@ -184,6 +182,34 @@ fn what_is_asked_of_too_little_is_refused() {
     // Two rows, written often, vary along one direction only.
     let twice = Mat::from_fn(30, 3, |i, j| ((i % 2) * (j + 1)) as f64);
     assert!(matches!(refused(Autoencoder::new(2), &twice), Error::Components { .. }));
+}
+
+/// As many latent variables as features lose nothing: the network is PCA, rows come back as they are, and a missing cell is
+/// what PPCA with p components expects.
+#[test]
+fn as_many_latent_variables_as_features_give_rows_back() {
+    let x = helix(150, 0.1, 1);
+    for x in [x.clone(), x.subcols(0, 1).to_owned()] {
+        let p = x.ncols();
+        for components in [Components::Count(p), Components::All] {
+            let Fit { model, report } = Autoencoder::new(components).fit(&x).unwrap();
+            assert_eq!((model.n_latent(), report.stop), (p, Stop::Converged));
+            close(report.network().unwrap().explained, 1.0, 1e-12, "explained");
+            close(report.network().unwrap().noise_variance, 0.0, 1e-12, "noise");
+            let rebuilt = model.reconstruct(&table(&x), Reconstruction::Orthogonal).unwrap();
+            close_matrix(&rebuilt, &x, 1e-9, "rebuilt");
+            SavedModel::new(Fit { model, report }, None).unwrap().to_bytes().unwrap();
+        }
+    }
+    let model = Autoencoder::new(3).fit(&x).unwrap().model;
+    let holes = Mat::from_fn(20, 3, |i, j| if j == i % 3 { f64::NAN } else { x[(i, j)] });
+    let filled = model.impute_with_std(&table(&holes)).unwrap();
+    let plane = Ppca::new(3).fit(&x).unwrap().model.impute_with_std(&holes).unwrap();
+    close_matrix(&filled.cells, &plane.cells, 1e-3, "filled");
+    close_matrix(&filled.std, &plane.std, 1e-3, "deviations");
+    // Without an encoder the rows are searched for, under a noise that is not 0.
+    let family = Autoencoder::new(3).encoder(false).max_iterations(5);
+    assert!(explained(&family.fit(&x).unwrap().model, &x) > 0.999);
 }
 
 /// Constant features, duplicated rows, rows without a cell, features of very different size: a fit all the same.

@@ -127,9 +127,7 @@ impl Iteration for Adam<'_> {
 
     /// It falls on the whole, not in each epoch.
     fn objective(&self) -> Objective {
-        let name =
-            if self.training.start.encoder.is_some() { "mean loss" } else { "negative log-likelihood" };
-        Objective { name, guard: Guard::Free }
+        Objective { name: self.training.measure_name(), guard: Guard::Free }
     }
 
     fn converged(&self, tolerance: f64) -> bool {

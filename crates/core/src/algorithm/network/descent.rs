@@ -2,24 +2,50 @@
 
 use super::stopping::Course;
 use super::{Place, Trained, Training};
-use crate::algorithm::optimise::{QuasiNewton, halved};
+use crate::algorithm::optimise::{Ascent, Smooth};
 use crate::algorithm::{Guard, Iteration, Objective, Step};
 use crate::control::Control;
 use crate::error::{Error, Result};
-use crate::linalg::dot;
 
-/// How often a step is halved before it is given up.
-const HALVINGS: usize = 30;
-/// Share of what the slope promises that a step must gain (Armijo's rule).
-const SHARE: f64 = 1e-4;
+/// Past steps that are remembered.
+const MEMORY: usize = 12;
 
-/// The search, at the point where it stands.
+/// Minus the objective, which the ascent climbs. One pass gives the value and its derivatives.
+impl Smooth for Training<'_> {
+    type Found = Place;
+
+    fn name(&self) -> &'static str {
+        self.measure_name()
+    }
+
+    fn value(&self, numbers: &[f64], control: &Control<'_>) -> Result<(f64, Place)> {
+        let there = self.measure(numbers.to_vec(), control)?;
+        match there.objective.is_finite() {
+            true => Ok((-there.objective, there)),
+            false => Err(Error::NotFinite { what: "the loss of the network" }),
+        }
+    }
+
+    fn gradient(&self, _: &[f64], there: &Place, _: &Control<'_>) -> Result<Vec<f64>> {
+        Ok(there.gradient.iter().map(|g| -g).collect())
+    }
+
+    /// Rows are seen in a unit in which all weights are of about size 1.
+    fn inverse_curvature(&self, numbers: &[f64]) -> Vec<f64> {
+        vec![1.0; numbers.len()]
+    }
+
+    /// The course of the search compares gains, with what the objective is there.
+    fn size(&self) -> f64 {
+        1.0
+    }
+}
+
+/// The search, at the point where it stands: an ascent that ends when hidden cells are predicted no better.
 pub(crate) struct Descent<'a> {
-    training: Training<'a>,
-    at: Place,
-    newton: QuasiNewton,
+    training: &'a Training<'a>,
+    ascent: Ascent<'a, Training<'a>>,
     course: Course,
-    passes: usize,
 }
 
 impl<'a> Descent<'a> {
@@ -27,51 +53,10 @@ impl<'a> Descent<'a> {
     ///
     /// # Errors
     /// [`Error::NotFinite`] when there is no loss there.
-    pub(crate) fn new(training: Training<'a>, control: &Control<'_>) -> Result<Self> {
-        let at = training.measure(training.start.numbers(), control)?;
-        if !at.objective.is_finite() {
-            return Err(Error::NotFinite { what: "the loss of the network" });
-        }
-        let course = Course::new(&at, false);
-        let mut search = Self { training, at, newton: QuasiNewton::default(), course, passes: 1 };
-        search.observe();
-        Ok(search)
-    }
-
-    /// The optimiser maximises, the objective is minimised.
-    fn observe(&mut self) {
-        let uphill: Vec<f64> = self.at.gradient.iter().map(|g| -g).collect();
-        self.newton.observe(&self.at.numbers, &uphill);
-    }
-
-    /// Where the past says to go, if that is downhill.
-    fn remembered(&self) -> Option<Vec<f64>> {
-        let next = self.newton.propose(<[f64]>::to_vec)?;
-        let step: Vec<f64> = next.iter().zip(&self.at.numbers).map(|(to, from)| to - from).collect();
-        (dot(&step, &self.at.gradient) < 0.0).then_some(step)
-    }
-
-    /// Against the gradient, by at most a length of 1.
-    fn plain(&self) -> Vec<f64> {
-        let length = dot(&self.at.gradient, &self.at.gradient).sqrt();
-        self.at.gradient.iter().map(|g| -g / length.max(1.0)).collect()
-    }
-
-    /// The first point along a step, halved again and again, that is lower. One where there is no loss is not.
-    fn along(&mut self, step: &[f64], control: &Control<'_>) -> Result<Option<Place>> {
-        let slope = dot(step, &self.at.gradient);
-        let (training, at, mut passes) = (&self.training, &self.at, 0);
-        let found = halved(1.0, HALVINGS, |length| {
-            let numbers = at.numbers.iter().zip(step).map(|(x, d)| x + length * d).collect();
-            passes += 1;
-            let there = match training.measure(numbers, control) {
-                Err(Error::NotFinite { .. }) => return Ok(None),
-                there => there?,
-            };
-            Ok((there.objective < at.objective + SHARE * length * slope).then_some(there))
-        });
-        self.passes += passes;
-        found
+    pub(crate) fn new(training: &'a Training<'a>, control: &Control<'_>) -> Result<Self> {
+        let ascent = Ascent::at(training, training.start.numbers(), MEMORY, control)?;
+        let course = Course::new(&ascent.found, false);
+        Ok(Self { training, ascent, course })
     }
 }
 
@@ -79,35 +64,25 @@ impl Iteration for Descent<'_> {
     type Output = Trained;
 
     fn objective(&self) -> Objective {
-        let name =
-            if self.training.start.encoder.is_some() { "mean loss" } else { "negative log-likelihood" };
-        Objective { name, guard: Guard::NeverRises }
+        Objective { name: self.training.measure_name(), guard: Guard::NeverRises }
     }
 
     fn converged(&self, tolerance: f64) -> bool {
-        self.course.is_flat(&self.training, &self.at) || self.course.ended(&self.training, tolerance)
+        self.course.is_flat(self.training, &self.ascent.found) || self.course.ended(self.training, tolerance)
     }
 
     fn step(&mut self, control: &Control<'_>) -> Result<Option<Step>> {
-        let mut found = None;
-        if let Some(step) = self.remembered() {
-            found = self.along(&step, control)?;
+        let before = self.ascent.found.objective;
+        if self.ascent.step(control)?.is_none() {
+            return Ok(None);
         }
-        if found.is_none() {
-            self.newton = self.newton.fresh();
-            self.observe();
-            found = self.along(&self.plain(), control)?;
-        }
-        let Some(there) = found else { return Ok(None) };
-        let change = self.at.objective - there.objective;
-        self.at = there;
-        self.course.add(&self.at);
-        self.observe();
-        Ok(Some(Step { objective: self.at.objective, change }))
+        let there = &self.ascent.found;
+        self.course.add(there);
+        Ok(Some(Step { objective: there.objective, change: before - there.objective }))
     }
 
     fn passes(&self) -> usize {
-        self.passes
+        self.ascent.evaluations
     }
 
     fn finish(self) -> Result<Trained> {

@@ -73,6 +73,11 @@ impl Training<'_> {
         self.measure_on(self.rows, numbers, control)
     }
 
+    /// What the objective is called.
+    fn measure_name(&self) -> &'static str {
+        if self.start.encoder.is_some() { "mean loss" } else { "negative log-likelihood" }
+    }
+
     /// What a change of the objective is a share of: the objective itself, which is a sum of squares; of a
     /// log-likelihood the number of cells of a row.
     fn size_of(&self, objective: f64, at_start: f64) -> f64 {
@@ -122,7 +127,7 @@ mod tests {
         };
         let control = Control::new();
         let limits = Limits { tolerance: 1e-14, iterations: 3000 };
-        let (trained, _) = drive(Descent::new(training, &control).unwrap(), limits, &control).unwrap();
+        let (trained, _) = drive(Descent::new(&training, &control).unwrap(), limits, &control).unwrap();
         let (_, loss) = trained.objective.unwrap();
         let discarded: f64 = values[q..].iter().sum();
         assert!((2.0 * loss / discarded - 1.0).abs() < 1e-8, "{} {discarded}", 2.0 * loss);

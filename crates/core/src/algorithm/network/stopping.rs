@@ -2,12 +2,15 @@
 
 use super::{Place, Trained, Training};
 
-/// Steps whose gain together decides about convergence.
+/// Steps or epochs whose gain together decides about convergence.
 const WINDOW: usize = 10;
-/// Steps that may pass without a better prediction of what is hidden: so many, or half as many as went before. Hidden cells
-/// of a network without an encoder need more: while the surface bends, a row whose cells are few may jump to another turn.
-const PATIENCE: usize = 20;
-const PATIENCE_WITHOUT_ENCODER: usize = 100;
+const WINDOW_OF_EPOCHS: usize = 2;
+/// Steps that may pass without a better prediction of what is hidden: so many, or half as many as went before. PCA at the start
+/// has seen what is hidden and is beaten there only after a while (Frey faces with ten latent variables: more than 20 steps);
+/// without an encoder a row whose cells are few may jump to another turn while the surface bends.
+const PATIENCE: usize = 100;
+/// The same of epochs of batches, each of which does as much as several steps.
+const PATIENCE_OF_EPOCHS: usize = 10;
 /// Derivatives below this share of the objective, or this share of the variance of a row, are rounding.
 const FLAT: (f64, f64) = (1e-10, 1e-12);
 
@@ -23,19 +26,15 @@ pub(super) struct Course {
 }
 
 impl Course {
-    /// At the start of a search. An epoch of batches does as much as several steps over all rows, so that a quarter of
-    /// the patience is enough.
+    /// At the start of a search.
     pub(super) fn new(start: &Place, by_epochs: bool) -> Self {
-        let share = if by_epochs { 4 } else { 1 };
-        let patience = match start.network.encoder {
-            Some(_) => PATIENCE,
-            None => PATIENCE_WITHOUT_ENCODER,
-        };
+        let (patience, window) =
+            if by_epochs { (PATIENCE_OF_EPOCHS, WINDOW_OF_EPOCHS) } else { (PATIENCE, WINDOW) };
         Self {
             objectives: vec![start.objective],
             steps: 0,
-            patience: patience / share,
-            window: WINDOW / share,
+            patience,
+            window,
             best: start.clone(),
             best_step: 0,
             at_start: (start.objective, start.hidden),

@@ -23,7 +23,7 @@ pub(crate) trait Smooth {
     /// What it is called.
     fn name(&self) -> &'static str;
 
-    /// The value; an error of [`ErrorClass::Numerical`](crate::ErrorClass) where there is none.
+    /// The value; an error where there is none.
     fn value(&self, x: &[f64], control: &Control<'_>) -> Result<(f64, Self::Found)>;
 
     fn gradient(&self, x: &[f64], found: &Self::Found, control: &Control<'_>) -> Result<Vec<f64>>;
@@ -44,6 +44,8 @@ pub(crate) struct Ascent<'a, S: Smooth> {
     value: f64,
     gradient: Vec<f64>,
     values: Vec<f64>,
+    /// How often the value was computed.
+    pub(crate) evaluations: usize,
 }
 
 /// A point that is good enough.
@@ -62,7 +64,8 @@ impl<'a, S: Smooth> Ascent<'a, S> {
         }
         let gradient = surface.gradient(&x, &found, control)?;
         let newton = QuasiNewton::remembering(memory);
-        let mut ascent = Self { surface, newton, x, found, value, gradient, values: vec![value] };
+        let values = vec![value];
+        let mut ascent = Self { surface, newton, x, found, value, gradient, values, evaluations: 1 };
         ascent.observe();
         Ok(ascent)
     }
@@ -93,21 +96,25 @@ impl<'a, S: Smooth> Ascent<'a, S> {
     }
 
     /// The first of ever shorter steps that gains enough.
-    fn search(&self, direction: &[f64], control: &Control<'_>) -> Result<Option<Better<S::Found>>> {
+    fn search(&mut self, direction: &[f64], control: &Control<'_>) -> Result<Option<Better<S::Found>>> {
         let slope = self.slope(direction);
         if slope.is_nan() || slope <= 0.0 {
             return Ok(None);
         }
-        halved(1.0, HALVINGS, |length| {
+        let mut tried = 0;
+        let found = halved(1.0, HALVINGS, |length| {
             let x: Vec<f64> = self.x.iter().zip(direction).map(|(x, d)| x + length * d).collect();
+            tried += 1;
             let (value, found) = match self.surface.value(&x, control) {
-                Err(Error::Interrupted) => return Err(Error::Interrupted),
+                Err(error) if is_of_the_rows(&error) => return Err(error),
                 Err(_) => return Ok(None),
                 Ok(there) => there,
             };
             let enough = value.is_finite() && value > self.value + LEAST_SHARE * length * slope;
             Ok(enough.then_some(Better { x, value, found }))
-        })
+        });
+        self.evaluations += tried;
+        found
     }
 
     /// What the last steps have gained on average, divided by the size.
@@ -117,6 +124,11 @@ impl<'a, S: Smooth> Ascent<'a, S> {
             n => (self.value - self.values[n - 1 - WINDOW]) / (WINDOW as f64 * self.surface.size()),
         }
     }
+}
+
+/// Whether an error has nothing to do with the point: rows cannot be read, or somebody asks to stop.
+fn is_of_the_rows(error: &Error) -> bool {
+    matches!(error, Error::Interrupted | Error::Source { .. } | Error::Memory { .. })
 }
 
 /// A direction in which no variable changes by more than this.
@@ -148,7 +160,8 @@ impl<S: Smooth> Iteration for Ascent<'_, S> {
         if found.is_none() {
             self.newton = self.newton.fresh();
             self.newton.observe(&self.x, &self.gradient);
-            found = self.search(&self.steepest(), control)?;
+            let steepest = self.steepest();
+            found = self.search(&steepest, control)?;
         }
         let Some(Better { x, value, found }) = found else { return Ok(None) };
         let gradient = self.surface.gradient(&x, &found, control)?;
@@ -156,6 +169,10 @@ impl<S: Smooth> Iteration for Ascent<'_, S> {
         self.values.push(value);
         self.observe();
         Ok(Some(Step { objective: value, change: self.gain() }))
+    }
+
+    fn passes(&self) -> usize {
+        self.evaluations
     }
 
     fn finish(self) -> Result<Self::Output> {

@@ -153,7 +153,7 @@ impl Autoencoder {
             Solver::Adam => {
                 Adam::new(training, self.run.seed, control).and_then(|search| drive(search, limits, control))
             }
-            _ => Descent::new(training, control).and_then(|search| drive(search, limits, control)),
+            _ => Descent::new(&training, control).and_then(|search| drive(search, limits, control)),
         };
         match trained {
             // The start is a network too.
@@ -186,11 +186,11 @@ impl Autoencoder {
     }
 }
 
-/// Fewer latent variables than features, and each along which rows vary.
+/// At most as many latent variables as features, and each along which rows vary.
 fn check_number(spectrum: &Spectrum) -> Result<()> {
     let (q, p) = (spectrum.n_components(), spectrum.n_features());
     let varies = |v: &&f64| **v > 0.0 && **v > spectrum.noise_variance();
-    let possible = spectrum.eigenvalues().iter().take(q).filter(varies).count().min(p - 1);
+    let possible = spectrum.eigenvalues().iter().take(q).filter(varies).count();
     match q {
         0 => {
             let (name, value) = ("the number of latent variables", "0".into());

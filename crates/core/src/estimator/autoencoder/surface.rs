@@ -128,8 +128,9 @@ pub(super) fn ordered(
     standard_signs(&mut back, &mean_jacobian(network, slopes));
     let turned = turned(network, &back, &shift)?;
     let (squares, total, cells) = (mean[q + h], mean[q + h + 1], mean[q + h + 2]);
-    let free = (cells * (1.0 - q as f64 / network.n_features() as f64)).max(f64::MIN_POSITIVE);
-    let noise = if network.encoder.is_some() { squares / free } else { network.noise };
+    // Rows that lose nothing leave no cell free of the fit, and their squares are rounding.
+    let taken = if q < network.n_features() { q as f64 / network.n_features() as f64 } else { 0.0 };
+    let noise = if network.encoder.is_some() { squares / (cells * (1.0 - taken)) } else { network.noise };
     let explained = if total > 0.0 { 1.0 - squares / total } else { 0.0 };
     let variances = shared_out(explained.max(0.0) * network.n_features() as f64, &eigen.values);
     Ok(Ordered { network: Network { noise, ..turned }, variances, explained })

@@ -43,6 +43,13 @@ struct End {
     journey: Journey,
 }
 
+impl End {
+    /// One for each value, and one for the derivatives where a step ends.
+    fn passes(&self) -> usize {
+        self.journey.passes + self.journey.trace.len()
+    }
+}
+
 impl Gplvm {
     pub(super) fn fit_bound(
         &self,
@@ -75,8 +82,7 @@ impl Gplvm {
             }
         }
         let winner = best(&ends, |end| -end.value, |a, b| a == b, |_| true).ok_or(Error::NoRows)?;
-        let (starts, passes) =
-            (ends.len(), ends.iter().map(|end| 2 * end.journey.trace.len()).sum::<usize>());
+        let starts = ends.len();
         let interrupted = ends.iter().any(|end| end.journey.stop == Stop::Interrupted);
         let mut end = ends.swap_remove(winner);
         if interrupted {
@@ -84,6 +90,7 @@ impl Gplvm {
         } else if self.starts > 1 {
             self.go_on(&bound, &mut end, depth, control)?;
         }
+        let passes = ends.iter().map(End::passes).sum::<usize>() + end.passes();
         let mut fit = self.finish(&bound, end, &look, starts)?;
         fit.report.passes += passes;
         fit.report.seconds = started.elapsed().as_secs_f64();
@@ -166,6 +173,7 @@ impl Gplvm {
         depth: usize,
         control: &Control<'_>,
     ) -> Result<()> {
+        let control = &control.after(end.journey.trace.len());
         let left = limit.saturating_sub(end.journey.trace.len());
         if left == 0 {
             end.journey.stop = Stop::IterationLimit;
@@ -188,6 +196,7 @@ impl Gplvm {
         (end.x, end.value) = (x, value);
         end.journey.stop = journey.stop;
         end.journey.trace.extend(journey.trace);
+        end.journey.passes += journey.passes;
         Ok(())
     }
 

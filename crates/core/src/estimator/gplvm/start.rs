@@ -1,5 +1,7 @@
 //! Where a fit of a GP-LVM begins: PPCA's coordinates, whitened.
 
+use std::ops::RangeInclusive;
+
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -18,6 +20,9 @@ use crate::memory;
 const STREAM: u64 = 0x6b1;
 /// Dimensions when the fit is to choose: those that carry nothing are told.
 const MOST: usize = 10;
+
+/// Variances of the data whose squares, summed over rows, neither overflow nor vanish.
+const VARIANCES: RangeInclusive<f64> = 1e-140..=1e140;
 
 /// What is known of the rows before the search.
 pub(super) struct Look {
@@ -43,8 +48,11 @@ impl Look {
         }
         let variances = margins.variance();
         let total_variance: f64 = variances.iter().sum();
-        if total_variance <= 0.0 || !total_variance.is_finite() {
-            return Err(if total_variance == 0.0 { Error::Constant } else { Error::Scale });
+        if total_variance == 0.0 {
+            return Err(Error::Constant);
+        }
+        if !VARIANCES.contains(&total_variance) {
+            return Err(Error::Scale);
         }
         let possible = p.min(rows - 1);
         let components = match family.components {
