@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use covary::algorithm::Components;
 use covary::data::{RowSource, Table};
 use covary::linalg::Mat;
-use covary::model::{AnyModel, Array, Model};
+use covary::model::{AnyModel, Array};
 use covary::remote::{Elsewhere, Filling, merge};
 use covary::{
     BayesianPca, Control, Error, FactorAnalysis, Fit, Gplvm, Ica, KMeans, KernelPca, Landmarks, MixturePpca,
