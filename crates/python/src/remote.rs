@@ -85,9 +85,9 @@ impl Evidence {
     fn add(&self, py: Python<'_>, rows: &Rows) -> PyResult<()> {
         let held = Arc::clone(&rows.held);
         let added = caught(|| {
-            Ok(py.detach(|| match &mut *locked(&self.filling) {
-                Some(filling) => Some(held.source().and_then(|source| filling.add(source))),
-                None => None,
+            Ok(py.detach(|| {
+                let mut filling = locked(&self.filling);
+                filling.as_mut().map(|filling| held.source().and_then(|rows| filling.add(rows)))
             }))
         })?;
         added.ok_or_else(gone)?.map_err(|error| exception(py, &error))

@@ -124,7 +124,7 @@ fn linear() -> Vec<(&'static str, Request)> {
         ("ppca by passes", Request::new(Ppca::new(3).solver(Solver::Krylov))),
         ("pca", Request::new(Pca::new(2))),
         ("pca by evidence", Request::new(Pca::new(Components::Evidence))),
-        ("factors", Request::new(FactorAnalysis::new(2))),
+        ("factors", Request::new(FactorAnalysis::new(3))),
         ("bayes", Request::new(BayesianPca::new(4))),
         ("robust", Request::new(RobustPpca::new(2))),
     ]
