@@ -49,9 +49,12 @@ _WEIGHTS = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dens
 
 _SEARCH = "a search ends within its tolerance (test_gplvm.py has it with a small one)"
 _INDUCING = "inducing points are drawn among the rows, and a search ends within its tolerance"
+_ROUNDING = "the rounding of sums grows from step to step: 2e-12 after 20, 2e-9 after 50, 2e-3 after 100"
 
 
 def expected_failures(estimator):
+    if isinstance(estimator, covary.Autoencoder) and estimator.max_iter > 20 and estimator.activation == "tanh":
+        return dict.fromkeys(_WEIGHTS, _ROUNDING)
     if isinstance(estimator, covary.GPLVM):
         return dict.fromkeys(_WEIGHTS, _SEARCH if estimator.kernel == "linear" else _INDUCING)
     if isinstance(estimator, covary.KMeans) or getattr(estimator, "n_landmarks", None) is not None:
