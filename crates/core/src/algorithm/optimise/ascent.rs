@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 /// Share of what the slope promises that a step must gain (Armijo).
 const LEAST_SHARE: f64 = 1e-4;
 /// Halvings of a step before another direction is tried.
-const HALVINGS: usize = 16;
+const HALVINGS: usize = 30;
 /// Largest change of a variable in the first step, before anything is known of the curvature, and in others.
 const FIRST: f64 = 0.3;
 const LARGEST: f64 = 3.0;
