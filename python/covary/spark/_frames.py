@@ -28,22 +28,27 @@ def frame_of(df, features, weights=None, long=None):
     """The frame of a fit."""
     if long is not None:
         return _of_cells(df, long, weights)
-    selected, columns = cells_of(df, features)
+    cells, columns = cells_of(df, features)
     if weights is not None:
-        _check_numeric(df, weights, "weights")
-        selected = [*selected, F.col(_quoted(weights)).cast("double").alias(WEIGHT)]
+        _check_numeric(_types(df), weights, "weights")
+        cells = [*cells, _as(weights, "double", WEIGHT)]
         columns = Columns(columns.kind, columns.names, columns.n_features, columns.source, weights)
-    return Frame(df.select(*selected), columns)
+    return Frame(_select(df, cells), columns)
 
 
 def cells_of(df, features, n_features=None):
-    """Expressions for the cells of all features, and how they are read."""
+    """The cells of all features, and how they are read: an expression of SQL for each feature, or one array.
+
+    Expressions are text, because Spark takes all of them in one call; a Column is built in several calls of the JVM, which
+    together took longer than a pass over 10 000 rows.
+    """
+    kinds = _types(df)
     if features is None:
         features = [field.name for field in df.schema.fields if _is_numeric(field.dataType)]
         if not features:
             raise ValueError("no column of the DataFrame is numeric; name one with vectors: features='column'")
     if isinstance(features, str):
-        if _is_numeric(_type_of(df, features)):
+        if _is_numeric(_type(kinds, features)):
             features = [features]
         else:
             return _vectors(df, features, n_features)
@@ -51,17 +56,17 @@ def cells_of(df, features, n_features=None):
     if not features:
         raise ValueError("features=[] names no column")
     for name in features:
-        _check_numeric(df, name, "features")
+        _check_numeric(kinds, name, "features")
     # Single precision is kept where all features have it, as on one machine.
-    single = all(isinstance(_type_of(df, name), T.FloatType) for name in features)
+    single = all(isinstance(kinds[name], T.FloatType) for name in features)
     kind = "float" if single else "double"
-    cells = [F.col(_quoted(name)).cast(kind).alias(f"x{j}") for j, name in enumerate(features)]
+    cells = [_as(name, kind, f"x{j}") for j, name in enumerate(features)]
     return cells, Columns("columns", tuple(features), len(features), "features")
 
 
 def _vectors(df, name, n_features):
     """One column of ML vectors or of arrays of numbers."""
-    kind = _type_of(df, name)
+    kind = _type(_types(df), name)
     column = F.col(_quoted(name))
     if type(kind).__name__ == "VectorUDT":
         from pyspark.ml.functions import vector_to_array
@@ -87,9 +92,10 @@ def _of_cells(df, long, weights):
     if weights is not None:
         raise ValueError("rows in long format have no weights")
     row, item, value = long
+    kinds = _types(df)
     for name in long:
-        _type_of(df, name)
-    _check_numeric(df, value, "long")
+        _type(kinds, name)
+    _check_numeric(kinds, value, "long")
     cells = df.select(
         F.col(_quoted(row)).alias(_ROW), F.col(_quoted(item)).alias("item"), F.col(_quoted(value)).cast("double").alias("cell")
     ).where(F.col("cell").isNotNull() & ~F.isnan("cell") & F.col("item").isNotNull() & F.col(_ROW).isNotNull())
@@ -109,15 +115,38 @@ def _of_cells(df, long, weights):
     return Frame(lists, Columns("cells", tuple(str(item) for item in items), len(items), value))
 
 
-def _type_of(df, name):
-    for field in df.schema.fields:
-        if field.name == name:
-            return field.dataType
-    raise ValueError(f"there is no column '{name}'; the DataFrame has {', '.join(df.columns)}")
+def struct_of(cells):
+    """The cells of a row as one column."""
+    return F.expr(f"struct({', '.join(cells)})") if _are_texts(cells) else F.struct(*cells)
 
 
-def _check_numeric(df, name, argument):
-    kind = _type_of(df, name)
+def _select(df, cells):
+    if _are_texts(cells):
+        return df.selectExpr(*cells)
+    return df.select(*[F.expr(cell) if isinstance(cell, str) else cell for cell in cells])
+
+
+def _are_texts(cells):
+    return all(isinstance(cell, str) for cell in cells)
+
+
+def _as(name, kind, alias):
+    """A column as numbers of a kind, in SQL."""
+    return f"CAST({_quoted(name)} AS {kind}) AS {alias}"
+
+
+def _types(df):
+    return {field.name: field.dataType for field in df.schema.fields}
+
+
+def _type(kinds, name):
+    if name not in kinds:
+        raise ValueError(f"there is no column '{name}'; the DataFrame has {', '.join(kinds)}")
+    return kinds[name]
+
+
+def _check_numeric(kinds, name, argument):
+    kind = _type(kinds, name)
     if not _is_numeric(kind):
         raise ValueError(f"column '{name}' of {argument} is of type {kind.simpleString()}, not a number")
 

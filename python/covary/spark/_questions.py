@@ -7,7 +7,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from covary.spark._frames import cells_of
+from covary.spark._frames import cells_of, struct_of
 
 _ANSWER = "__answer"
 
@@ -72,10 +72,10 @@ class Questions:
 
     def _asked(self, df, question, returned):
         """The answer to a question as a column."""
-        expressions, columns = self._columns(df, question)
+        cells, columns = self._columns(df, question)
         fields = [field.name for field in returned] if isinstance(returned, T.StructType) else None
         ask = F.arrow_udf(_answerer(_for_executors(self.model), question, columns, fields), returned)
-        return ask(F.struct(*expressions))
+        return ask(struct_of(cells))
 
 
 def _for_executors(model):
