@@ -35,7 +35,7 @@ def explain_attributes(app, what, name, member, options, lines):
 def _meaning(attribute):
     text = " ".join(inspect.getdoc(attribute).split())
     _, _, meaning = text.partition(": ")
-    return meaning[:1].upper() + meaning[1:]
+    return meaning.removesuffix(".")  # a letter and a full stop would begin a list
 
 
 def setup(app):

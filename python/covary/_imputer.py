@@ -8,11 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.impute import MissingIndicator
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from covary._bayes import BayesianPCA
+from covary._file import File
 from covary._frames import feature_names
+from covary._input import Observed, filled
 from covary._types import Answer, Self, Table, Weights
+
+
+def _cells(X):
+    """The cells of a table with NaN where they are missing, whatever the table is."""
+    if isinstance(X, (File, Observed)):
+        raise TypeError(f"add_indicator=True needs an array or a frame, not {X!r}; give add_indicator=False")
+    X = X.toarray() if hasattr(X, "toarray") else filled(X)
+    return check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
 
 
 class Imputer(TransformerMixin, BaseEstimator):
@@ -88,7 +98,7 @@ class Imputer(TransformerMixin, BaseEstimator):
             del self.feature_names_in_
         self.indicator_ = None
         if self.add_indicator:
-            self.indicator_ = MissingIndicator(error_on_new=False, sparse=False).fit(X)
+            self.indicator_ = MissingIndicator(error_on_new=False, sparse=False).fit(_cells(X))
         return self
 
     def transform(self, X: Table) -> Answer:
@@ -103,11 +113,10 @@ class Imputer(TransformerMixin, BaseEstimator):
         ndarray of shape (n, p), with columns of the indicator behind them where they are asked for
         """
         check_is_fitted(self)
-        filled = self.estimator_.impute(X)
-        filled = filled.to_numpy() if hasattr(filled, "to_numpy") else np.asarray(filled)
+        whole = np.asarray(self.estimator_.impute(X))
         if self.indicator_ is None:
-            return filled
-        return np.hstack([filled, self.indicator_.transform(X).astype(filled.dtype)])
+            return whole
+        return np.hstack([whole, self.indicator_.transform(_cells(X)).astype(whole.dtype)])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the columns that `transform` gives: those of the features, then those of the indicator.

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
+from scipy import sparse
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
@@ -35,6 +37,39 @@ def test_the_indicator_is_that_of_simple_imputer(X):
     new = punched(low_rank(30, 5, 2, seed=3), 0.3)
     np.testing.assert_array_equal(ours.transform(new)[:, 5:], theirs.transform(new)[:, 5:])
     np.testing.assert_array_equal(ours.get_feature_names_out(), theirs.get_feature_names_out())
+
+
+def forms(X):
+    """The same table in the forms that tables have."""
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    polars = pl.from_pandas(frame)
+    return {
+        "masked": np.ma.masked_invalid(X),
+        "pandas": frame,
+        "nullable": frame.convert_dtypes(),
+        "polars": polars,
+        "arrow": polars.to_arrow(),
+        "sparse": sparse.csr_array(X),
+    }
+
+
+@pytest.mark.parametrize("form", forms(np.ones((1, 5))))
+def test_whatever_the_table_is(X, form):
+    imputer = covary.Imputer(covary.PPCA(2), add_indicator=True)
+    expected = imputer.fit_transform(X)
+    found = imputer.fit_transform(forms(X)[form])
+    assert isinstance(found, np.ndarray)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_rows_in_files_and_rows_that_were_observed_in_part(X, tmp_path):
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    rows = covary.read(tmp_path / "x.csv")
+    expected = covary.Imputer(covary.PPCA(2)).fit_transform(frame)
+    np.testing.assert_allclose(covary.Imputer(covary.PPCA(2)).fit(rows).transform(rows), expected, rtol=1e-9)
+    with pytest.raises(TypeError, match="add_indicator=True needs an array or a frame, not covary.read"):
+        covary.Imputer(covary.PPCA(2), add_indicator=True).fit(rows)
 
 
 def test_names_and_frames(X):

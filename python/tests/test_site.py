@@ -1,4 +1,4 @@
-"""The site has every public name, and every learned attribute stands in the docstring of its class."""
+"""The site has every public name, links of pages lead to files, and learned attributes stand in the docstrings of classes."""
 
 import importlib
 import inspect
@@ -22,6 +22,14 @@ def test_the_reference_lists_what_is_public(module):
     parts = re.findall(r"\.\. currentmodule:: (\S+)\n.*?:nosignatures:\n\n(.*?)```", REFERENCE, re.S)
     listed = [name for current, names in parts if current == module for name in names.split()]
     assert sorted(listed) == sorted(public)
+
+
+@pytest.mark.parametrize("page", pages.pages())
+def test_links_and_pictures_of_a_page_lead_to_files(page):
+    text = (pages.ROOT / page).read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)\s]+)\)|(?:src|srcset)=\"([^\"]+)\"", text)
+    local = {(a or b).partition("#")[0] for a, b in links if not (a or b).startswith(("http", "#"))}
+    assert [link for link in sorted(local) if not ((pages.ROOT / page).parent / link).exists()] == []
 
 
 @pytest.mark.parametrize("known", CLASSES, ids=lambda known: known.__name__)
