@@ -43,3 +43,32 @@ def test_the_pictures_of_plots():
     shown = re.findall(r"\(pictures/(\w+)\.png\)", page.read_text())
     functions = [name for name in covary.plot.__all__ if name.islower()]
     assert sorted(shown) == sorted(functions)
+
+
+WRONG = {
+    "output": "```python\nprint(1.5)\n```\n\n```output\n1.6\n```\n",
+    "number": "```console\n$ echo about 12.0001 rows\nabout 12.0002 rows\n```\n",
+    "command": "```console\n$ false\n```\n",
+    "exception": "```python\n1 / 0\n```\n",
+    "session": "```python\n>>> 1 + 1\n3\n```\n",
+    "language": "```sh\nls\n```\n",
+    "reason": "<!-- not run: -->\n```sh\nls\n```\n",
+    "rust": "```rust\nfn main() {}\n```\n",
+    "picture": "<!-- picture: none.png -->\n",
+}
+
+
+@pytest.mark.parametrize("text", WRONG.values(), ids=WRONG)
+def test_a_page_that_is_wrong_is_noticed(text, tmp_path, monkeypatch):
+    (tmp_path / "page.md").write_text(text)
+    monkeypatch.setattr(pages, "ROOT", tmp_path)
+    with pytest.raises((AssertionError, ZeroDivisionError, doctest.DocTestFailure)):
+        pages.Page("page.md", tmp_path, COMMAND).run()
+
+
+def test_what_need_not_agree(tmp_path, monkeypatch):
+    page = "```console\n$ printf 'x 0.30000001 of 7 rows\\n seconds   0.02\\n'\nx 0.3 of ... rows\n seconds 1.5\n```\n"
+    skipped = "<!-- not run: there is no such program -->\n```console\n$ no-such-program\n```\n"
+    (tmp_path / "page.md").write_text(page + skipped)
+    monkeypatch.setattr(pages, "ROOT", tmp_path)
+    pages.Page("page.md", tmp_path, COMMAND).run()
