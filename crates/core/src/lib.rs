@@ -54,6 +54,7 @@ pub mod linalg;
 pub mod memory;
 pub mod model;
 pub mod network;
+mod parallel;
 pub mod persist;
 pub mod remote;
 mod request;

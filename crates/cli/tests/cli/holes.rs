@@ -66,7 +66,7 @@ fn every_source_gives_the_same_model() {
     let expected = fit(&place, &["x.csv", "-q", "2", "--memory", "1G"]);
     for args in [
         &["x.csv", "--memory", "16M"][..],
-        &["x.parquet", "--memory", "16M", "--threads", "1"],
+        &["x.parquet", "--memory", "16M", "--threads", "3"],
         &["x.parquet", "--memory", "1G"],
         &["t.csv", "--triples", "user,item,value"],
     ] {
@@ -83,7 +83,7 @@ fn every_source_gives_the_same_model() {
     close(number(&small, "rmse"), number(&large, "rmse"), 1e-6);
     let output = place.shell("covary fit - --memory 16M -q 2 < x.csv");
     check_failure(&["-"], &output, 2, &["standard input", "only once", "--memory"]);
-    let told = fit(&place, &["x.csv", "-q", "2", "--memory", "1G", "--threads", "1"]);
+    let told = fit(&place, &["x.csv", "-q", "2", "--memory", "1G", "--threads", "3"]);
     assert_eq!(told["log_likelihood"], expected["log_likelihood"], "bit by bit");
 }
 

@@ -62,7 +62,7 @@ fn groups_are_found_and_told() {
 fn a_file_in_parts_gives_the_same_model() {
     let place = fitted(false);
     let fit = ["fit", "x.csv", "--model", "mixture", "-k", "2", "-q", "1", "-o", "n.covary", "--quiet"];
-    place.ok(&[&fit[..], &["--memory", "16M", "--threads", "1"]].concat());
+    place.ok(&[&fit[..], &["--memory", "16M", "--threads", "3"]].concat());
     assert_eq!(place.read("m.covary"), place.read("n.covary"));
 }
 

@@ -58,7 +58,8 @@ impl Place {
 
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(binary());
-        command.current_dir(self.dir()).env_remove("RUST_BACKTRACE");
+        // Two tests run side by side: a thread for each. Tests about threads ask for some with --threads.
+        command.current_dir(self.dir()).env_remove("RUST_BACKTRACE").env("RAYON_NUM_THREADS", "1");
         command
     }
 

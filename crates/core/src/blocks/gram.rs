@@ -4,6 +4,7 @@ use super::shifted::{ShiftedBlock, is_centred, provisional_mean};
 use crate::data::{Chunk, Real, with_view};
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef, lower_crossproduct, mirror_lower, set_product};
+use crate::parallel;
 
 /// Features that are held at once, for all rows.
 const PANEL: usize = 128;
@@ -47,15 +48,15 @@ impl Gram {
             shift.fill(0.0);
         }
         let features = PANEL * p.div_ceil(PANEL * TASKS).max(1); // of a task
-        let starts: Vec<usize> = (0..p).step_by(features).collect();
-        let (offset, products) = tree(&starts, &|start| {
-            let end = (start + features).min(p);
+        let of_features = |part: usize| {
+            let (start, end) = (part * features, ((part + 1) * features).min(p));
             match plain {
                 true => plain_task(view.subcols(start, end - start)),
                 false => task(view.subcols(start, end - start), weights, &shift[start..end]),
             }
-        })
-        .unwrap_or_else(|| (Vec::new(), Mat::zeros(n, n)));
+        };
+        let sum = parallel::tree(0..p.div_ceil(features), of_features, joined);
+        let (offset, products) = sum.unwrap_or_else(|| (Vec::new(), Mat::zeros(n, n)));
         let roots: Vec<f64> = (0..n).map(|i| weights.map_or(1.0, |w| w[i].sqrt())).collect();
         let weight = weights.map_or(n as f64, |w| w.iter().sum());
         Self {
@@ -75,20 +76,11 @@ impl Gram {
 /// Sums of the shifted features, and their share of the inner products.
 type Part = (Vec<f64>, Mat<f64>);
 
-/// Sums the tasks over a fixed binary tree, so that rounding does not depend on the threads.
-fn tree(starts: &[usize], f: &(impl Fn(usize) -> Part + Sync)) -> Option<Part> {
-    match starts {
-        [] => None,
-        [start] => Some(f(*start)),
-        _ => {
-            let (left, right) = starts.split_at(starts.len() / 2);
-            let (a, b) = rayon::join(|| tree(left, f), || tree(right, f));
-            let ((mut sums, mut products), (more, added)) = (a?, b?);
-            sums.extend(more);
-            products += added;
-            Some((sums, products))
-        }
-    }
+/// Of the features of both parts.
+fn joined((mut sums, mut products): Part, (more, added): Part) -> Part {
+    sums.extend(more);
+    products += added;
+    (sums, products)
 }
 
 fn task<T: Real>(view: MatRef<'_, T>, weights: Option<&[f64]>, shift: &[f64]) -> Part {

@@ -206,10 +206,10 @@ fn masked_rest(fitted: &mut [f64], e: &[f64], mask: &[f64], scale: Option<&[f64]
 /// feature.
 pub(crate) fn for_each_masked<T: Real, E>(
     view: MatRef<'_, T>,
-    rows: impl Iterator<Item = usize>,
+    rows: Vec<usize>,
     mean: Mean<'_>,
     factor: &[f64],
-    f: impl FnMut(&MaskedBlock) -> Result<(), E>,
+    f: &mut dyn FnMut(&MaskedBlock) -> Result<(), E>,
 ) -> Result<(), E> {
     for_each_masked_of(BLOCK_ROWS, view, rows, mean, factor, f)
 }
@@ -218,15 +218,15 @@ pub(crate) fn for_each_masked<T: Real, E>(
 pub(crate) fn for_each_masked_of<T: Real, E>(
     block_rows: usize,
     view: MatRef<'_, T>,
-    rows: impl Iterator<Item = usize>,
+    mut rows: Vec<usize>,
     mean: Mean<'_>,
     factor: &[f64],
-    mut f: impl FnMut(&MaskedBlock) -> Result<(), E>,
+    f: &mut dyn FnMut(&MaskedBlock) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut block = MaskedBlock::new(view.ncols(), block_rows.min(view.nrows()));
     let mut copy = Vec::with_capacity(view.ncols());
     let patterns = patterns(view);
-    let mut rows: Vec<usize> = rows.filter(|i| patterns[*i].missing < view.ncols()).collect();
+    rows.retain(|i| patterns[*i].missing < view.ncols());
     rows.sort_by_key(|i| (patterns[*i].key, *i));
     for part in rows.chunks(block_rows) {
         block.clear();
@@ -259,7 +259,7 @@ mod tests {
         let x = rows();
         let (mean, factor) = (vec![1.0; 70], vec![2.0; 70]);
         let mut seen = vec![0; 40];
-        for_each_masked::<_, ()>(x.as_ref(), 0..40, mean[..].into(), &factor, |block| {
+        for_each_masked::<_, ()>(x.as_ref(), (0..40).collect(), mean[..].into(), &factor, &mut |block| {
             assert_eq!(block.observed.len(), 4); // complete, two patterns, both
             for (at, &i) in block.rows.iter().enumerate() {
                 seen[i] += 1;

@@ -1,9 +1,8 @@
 //! Where chunks come from: a grid that can be read in any order and again, or a stream that passes once.
 
-use rayon::prelude::*;
-
 use super::{Chunk, RemoteRows, Table};
 use crate::error::Result;
+use crate::parallel;
 
 /// Rows as a grid of chunks that can be read in any order and more than once.
 ///
@@ -123,8 +122,6 @@ pub fn map_chunks<T: Send>(
     source: &dyn RowSource,
     f: impl Fn(&Chunk<'_>) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
-    let results: Vec<Result<T>> =
-        (0..source.n_chunks()).into_par_iter().map(|i| f(&source.chunk(i)?)).collect();
-    let named: Result<Vec<T>> = results.into_iter().collect();
-    named.map_err(|e| e.named(source.feature_names()))
+    let results = parallel::try_map(source.n_chunks(), |i| f(&source.chunk(i)?));
+    results.map_err(|e| e.named(source.feature_names()))
 }

@@ -6,6 +6,7 @@ use super::number::{bar, number, numbers, percent};
 use super::{Detail, Line, Part, PartFacts, Table, components, rows};
 use crate::error::Result;
 use crate::estimator::{ClusterReport, KTable};
+use crate::linalg::descending;
 use crate::model::Clustering;
 use crate::persist::SavedModel;
 
@@ -133,11 +134,11 @@ fn told_apart_by(model: &Clustering) -> Vec<usize> {
         let each = model.shares().iter().enumerate();
         each.map(|(k, s)| s * ((centres[(k, j)] - mean[j]) / model.divisors()[j]).powi(2)).sum::<f64>()
     };
-    let mut order: Vec<usize> = (0..p).collect();
-    if p > SHOWN {
-        order.sort_by(|a, b| spread(*b).total_cmp(&spread(*a)));
-        order.truncate(SHOWN);
+    if p <= SHOWN {
+        return (0..p).collect();
     }
+    let mut order = descending(&(0..p).map(spread).collect::<Vec<_>>());
+    order.truncate(SHOWN);
     order
 }
 

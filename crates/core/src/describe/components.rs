@@ -3,7 +3,7 @@
 use super::number::{bar, number, numbers, percent};
 use super::{Detail, Line, Part, PartFacts, Table};
 use crate::error::Result;
-use crate::linalg::Mat;
+use crate::linalg::{Mat, descending};
 use crate::persist::SavedModel;
 
 /// Components that are listed one by one.
@@ -96,8 +96,7 @@ pub(super) fn largest_loadings(saved: &SavedModel, errors: Option<(&str, &Mat<f6
         Some(error) => format!("{} {:+.4} ({error:.4})", saved.features[i], w[(i, j)]),
     };
     let row = |j: usize| {
-        let mut order: Vec<usize> = (0..w.nrows()).collect();
-        order.sort_by(|a, b| w[(*b, j)].abs().total_cmp(&w[(*a, j)].abs()));
+        let order = descending(&w.col(j).iter().map(|w| w.abs()).collect::<Vec<_>>());
         let undetermined = error(0, j) == Some(f64::INFINITY);
         let largest: Vec<String> = order.iter().take(SHOWN).map(|&i| shown(i, j)).collect();
         let direction =

@@ -38,9 +38,9 @@ impl FilledSketch {
     }
 
     fn add_dense<T: Real>(&mut self, view: MatRef<'_, T>, weights: Option<&[f64]>) -> Result<()> {
-        let rows = (0..view.nrows()).filter(|i| weights.is_none_or(|w| w[*i] > 0.0));
+        let rows = (0..view.nrows()).filter(|i| weights.is_none_or(|w| w[*i] > 0.0)).collect();
         let (mean, block) = (Arc::clone(&self.mean), Arc::clone(&self.block));
-        for_each_masked(view, rows, mean[..].into(), &vec![1.0; mean.len()], |part| {
+        for_each_masked(view, rows, mean[..].into(), &vec![1.0; mean.len()], &mut |part| {
             let mut along = Mat::zeros(block.ncols(), part.rows.len()); // (b × rows)
             set_product(along.as_mut(), block.transpose(), part.deviations());
             for (at, &row) in part.rows.iter().enumerate() {

@@ -1,14 +1,12 @@
 //! Fills evidence from a source on all threads, in an order that only the source decides.
 
-use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-use rayon::prelude::*;
 
 use super::{Accumulator, travel};
 use crate::control::Control;
 use crate::data::{RowSource, RowStream};
 use crate::error::Result;
+use crate::parallel;
 
 /// Runs of consecutive chunks that are added up one after another before they are merged in a tree.
 const LANES: usize = 64;
@@ -33,7 +31,8 @@ pub fn gather<A: Accumulator>(
     }
     let pass = Pass { source, empty, control, failed: AtomicUsize::new(usize::MAX) };
     let lanes = LANES.min(source.n_chunks());
-    pass.tree(0..lanes, lanes).map_err(|e| e.named(source.feature_names()))
+    let filled = parallel::tree(0..lanes, |lane| pass.lane(lane, lanes), merged);
+    filled.unwrap_or_else(|| Ok((pass.empty)())).map_err(|e| e.named(source.feature_names()))
 }
 
 struct Pass<'a, F> {
@@ -44,18 +43,6 @@ struct Pass<'a, F> {
 }
 
 impl<A: Accumulator, F: Fn() -> A + Sync> Pass<'_, F> {
-    fn tree(&self, lanes: Range<usize>, of: usize) -> Result<A> {
-        if lanes.len() <= 1 {
-            return lanes.map(|lane| self.lane(lane, of)).next().unwrap_or_else(|| Ok((self.empty)()));
-        }
-        let middle = lanes.start + lanes.len() / 2;
-        let (left, right) =
-            rayon::join(|| self.tree(lanes.start..middle, of), || self.tree(middle..lanes.end, of));
-        let mut all = left?;
-        all.merge(&right?)?;
-        Ok(all)
-    }
-
     fn lane(&self, lane: usize, of: usize) -> Result<A> {
         let n = self.source.n_chunks();
         let mut accumulator = (self.empty)();
@@ -79,6 +66,12 @@ impl<A: Accumulator, F: Fn() -> A + Sync> Pass<'_, F> {
     }
 }
 
+fn merged<A: Accumulator>(left: Result<A>, right: Result<A>) -> Result<A> {
+    let mut all = left?;
+    all.merge(&right?)?;
+    Ok(all)
+}
+
 /// The same for rows that pass once: chunks go to eight accumulators in turn.
 ///
 /// # Errors
@@ -99,8 +92,7 @@ pub fn gather_stream<A: Accumulator>(
                 None => break,
             }
         }
-        let results: Vec<Result<()>> =
-            lanes.par_iter_mut().zip(&round).map(|(lane, chunk)| lane.update(chunk)).collect();
+        let results = parallel::map_mut(&mut lanes[..round.len()], |i, lane| lane.update(&round[i]));
         results.into_iter().collect::<Result<()>>()?;
         control.rows_read(round.iter().map(crate::data::Chunk::nrows).sum(), None);
         if round.len() < STREAM_LANES {

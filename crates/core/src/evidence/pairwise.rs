@@ -171,10 +171,10 @@ impl Pairs {
 
     fn of_view<T: Real>(view: MatRef<'_, T>, weights: Option<&[f64]>) -> Self {
         let mut pairs = Self::empty(provisional_means(view, weights));
-        let counted = (0..view.nrows()).filter(|i| weights.is_none_or(|w| w[*i] > 0.0));
+        let counted = (0..view.nrows()).filter(|i| weights.is_none_or(|w| w[*i] > 0.0)).collect();
         let (shift, ones) = (pairs.shift.clone(), vec![1.0; view.ncols()]);
         let done: Result<(), std::convert::Infallible> =
-            for_each_masked(view, counted, shift[..].into(), &ones, |block| {
+            for_each_masked(view, counted, shift[..].into(), &ones, &mut |block| {
                 pairs.add_block(block, weights);
                 Ok(())
             });

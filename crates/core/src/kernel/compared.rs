@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use super::expected::{FilledRows, Filling, Uncertain, Units};
 use super::{Kernel, KernelForm, Points};
 use crate::data::{Block, Cells, Chunk};
 use crate::error::Result;
 use crate::linalg::{Mat, MatMut, MatRef, SymmetricTiles};
+use crate::parallel;
 
 /// Points that miss cells, of which kernel values with all others are found together.
 const ROWS_AT_ONCE: usize = 64;
@@ -149,8 +148,8 @@ impl Compared {
             .flat_map(|(k, group)| group.points.chunks(ROWS_AT_ONCE).map(move |piece| (k, piece)))
             .collect();
         for some in pieces.chunks(ROWS_AT_ONCE) {
-            let found = some.par_iter().map(|(k, piece)| self.columns_of(*k, piece));
-            for (columns, (k, piece)) in found.collect::<Result<Vec<_>>>()?.iter().zip(some) {
+            let found = parallel::try_map(some.len(), |i| self.columns_of(some[i].0, some[i].1))?;
+            for (columns, (k, piece)) in found.iter().zip(some) {
                 piece.iter().zip(columns).for_each(|(i, column)| self.write(*k, *i, column, &mut out));
             }
         }

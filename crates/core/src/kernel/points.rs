@@ -3,13 +3,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use super::{Kernel, KernelForm, power};
 use crate::blocks::Frame;
 use crate::data::Chunk;
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatMut, MatRef, SymmetricTiles, exp, exp_of, set_product, tanh};
+use crate::parallel;
 
 /// Rows of a block.
 pub(crate) const BLOCK_ROWS: usize = 256;
@@ -142,9 +141,9 @@ impl Points {
     pub(crate) fn gram(&self) -> Mat<f64> {
         let m = self.len();
         let mut out = Mat::zeros(m, m);
-        let starts: Vec<usize> = (0..m).step_by(BLOCK_ROWS).collect();
-        let parts: Vec<MatMut<'_, f64>> = split_columns(out.as_mut());
-        starts.into_par_iter().zip(parts).for_each(|(start, mut part)| {
+        let mut parts: Vec<MatMut<'_, f64>> = split_columns(out.as_mut());
+        parallel::map_mut(&mut parts, |i, part| {
+            let start = i * BLOCK_ROWS;
             let block = self.columns.as_ref().subcols(start, part.ncols());
             self.values(block, part.as_mut());
             // Exactly what k(x, x) of a row is.

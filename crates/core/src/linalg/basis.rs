@@ -24,6 +24,13 @@ pub(crate) fn leading_entry(column: &[f64]) -> usize {
     (0..column.len()).fold(0, |best, i| if larger(i, best) { i } else { best })
 }
 
+/// The places of numbers from the largest down; equal ones stay in their order.
+pub(crate) fn descending(values: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|a, b| values[*b].total_cmp(&values[*a]));
+    order
+}
+
 /// Replaces the columns from `rank` on by unit vectors orthogonal to all before them.
 ///
 /// Which ones depends only on the subspace that the first columns span: each is the coordinate axis with the

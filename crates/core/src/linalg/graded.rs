@@ -7,11 +7,12 @@
 //! columns of L, which end in L J = U Λ^½ \[DV92\].
 
 use faer::linalg::solvers::{ColPivQr, Qr};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::basis::descending;
 use super::{Eigen, Mat, MatRef, comparable, max_abs_lower, power_of_two, symmetric_eigen};
 use crate::error::Result;
+use crate::parallel;
 
 /// Sweeps over all pairs of columns; five to ten are usual.
 const SWEEPS: usize = 60;
@@ -101,9 +102,7 @@ pub(crate) fn graded_right_singular(rows: MatRef<'_, f64>, negligible: f64) -> E
 /// The rows in the order in which Householder's reflections keep the scale of each \[CH98\].
 pub(super) fn large_rows_first(rows: MatRef<'_, f64>) -> Vec<usize> {
     let sizes: Vec<f64> = rows.row_iter().map(|row| row.norm_max()).collect();
-    let mut sorted: Vec<usize> = (0..rows.nrows()).collect();
-    sorted.sort_by(|a, b| sizes[*b].total_cmp(&sizes[*a]));
-    sorted
+    descending(&sizes)
 }
 
 /// The eigenvalues of L Lᵀ that are not 0, and their vectors (p × r), by rotating the columns of L (p × r)
@@ -189,12 +188,13 @@ fn combination(columns: &[Vec<f64>], pivots: &[usize], feature: usize) -> Determ
 /// The eigenvalues and vectors of `unit` · L Lᵀ from the columns of L.
 fn from_factor(mut columns: Vec<Vec<f64>>, p: usize, unit: f64) -> Eigen {
     orthogonalise(&mut columns);
-    let mut pairs: Vec<(f64, Vec<f64>)> = columns.into_iter().map(|c| (dot(&c, &c), c)).collect();
-    pairs.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let squares: Vec<f64> = columns.iter().map(|c| dot(c, c)).collect();
+    let pairs: Vec<(f64, &Vec<f64>)> =
+        descending(&squares).into_iter().map(|k| (squares[k], &columns[k])).collect();
     let mut vectors = Mat::zeros(p, pairs.len());
     for (k, (square, column)) in pairs.iter().enumerate() {
         let length = square.sqrt().max(f64::MIN_POSITIVE);
-        vectors.col_as_slice_mut(k).iter_mut().zip(column).for_each(|(u, x)| *u = x / length);
+        vectors.col_as_slice_mut(k).iter_mut().zip(column.iter()).for_each(|(u, x)| *u = x / length);
     }
     Eigen { values: pairs.iter().map(|(square, _)| square * unit).collect(), vectors }
 }
@@ -231,7 +231,7 @@ fn rotate_pairs(columns: &mut [Vec<f64>], pairs: Vec<(usize, usize)>, enough: f6
         .collect();
     let turn = |(a, b): &mut (Vec<f64>, Vec<f64>)| rotate(a, b, enough);
     let turned = match large {
-        true => taken.par_iter_mut().map(turn).reduce(|| false, |a, b| a | b),
+        true => parallel::map_mut(&mut taken, |_, pair| turn(pair)).contains(&true),
         false => taken.iter_mut().fold(false, |turned, pair| turn(pair) | turned),
     };
     for ((a, b), (left, right)) in pairs.into_iter().zip(taken) {

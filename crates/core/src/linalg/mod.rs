@@ -26,8 +26,8 @@ use faer::linalg::matmul::triangular::{BlockStructure, matmul as triangular_matm
 use faer::{Accum, Par};
 
 pub(crate) use basis::{
-    complete_basis, leading_entry, nearest_places, orthonormal_columns, orthonormality_error, standard_signs,
-    unit_columns,
+    complete_basis, descending, leading_entry, nearest_places, orthonormal_columns, orthonormality_error,
+    standard_signs, unit_columns,
 };
 pub(crate) use cholesky::Cholesky;
 pub use eigen::Eigen;

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use super::narrow::{NarrowBlock, PanelTile};
 use super::{Mat, MatMut, MatRef, TASKS};
+use crate::parallel;
 
 /// Rows of a tile, and columns of the squares that are cut into tiles.
 const TILE: usize = 256;
@@ -69,7 +70,8 @@ impl SymmetricTiles {
             tiles.iter().for_each(|tile| tile.add_products(&mut out, &vectors));
             out
         };
-        let parts: Vec<NarrowBlock> = self.tiles.par_chunks(share).map(part).collect();
+        let shares: Vec<&[PanelTile]> = self.tiles.chunks(share).collect();
+        let parts = parallel::map(shares.len(), |i| part(shares[i]));
         let mut parts = parts.into_iter();
         let mut out = parts.next().unwrap_or_else(|| NarrowBlock::zeros(self.n, block.ncols()));
         parts.for_each(|part| out.add(&part));

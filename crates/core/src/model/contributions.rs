@@ -97,7 +97,7 @@ impl LinearGaussian {
 fn contributions_of(inference: &Inference<'_>, chunk: &Chunk<'_>, student: Student) -> Result<Mat<f64>> {
     let p = chunk.ncols();
     let mut out = Mat::full(chunk.nrows(), Contributions::width(p), f64::NAN);
-    inference.for_each_group(chunk, |group| {
+    inference.for_each_group(chunk, &mut |group| {
         let rows = match group {
             Group::OnePattern(rows) => rows,
             Group::ManyPatterns(rows) => {

@@ -6,7 +6,6 @@ use std::ops::Range;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
-use rayon::prelude::*;
 
 use super::LinearGaussian;
 use super::groups::Group;
@@ -20,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::expectation::Student;
 use crate::linalg::{Mat, MatRef, product};
 use crate::memory;
+use crate::parallel;
 
 /// Words of the generator that belong to one draw of one row: more than any row needs.
 const DRAW_WORDS: u128 = 1 << 32;
@@ -161,7 +161,7 @@ impl LinearGaussian {
             let first = dense(chunk);
             let copy = |_| rows.source().check().map(|()| first.clone());
             let mut all = draws.clone().map(copy).collect::<Result<Vec<_>>>()?;
-            inference.for_each_group(chunk, |g| {
+            inference.for_each_group(chunk, &mut |g| {
                 if g.is_complete() {
                     return Ok(());
                 }
@@ -205,13 +205,13 @@ impl LinearGaussian {
         // Cells of the same row side by side, and some rows at a time.
         let of_rows: Vec<&[usize]> = order.chunk_by(|a, b| cells[*a].0 == cells[*b].0).collect();
         let inference = Inference::new(self, Purpose::PosteriorRowByRow);
-        let parts: Vec<Result<Vec<(usize, f64, f64)>>> = of_rows
-            .par_chunks(LISTED_ROWS)
-            .map(|some| self.predict_rows((&inference, student), rows, cells, some))
-            .collect();
+        let some: Vec<&[&[usize]]> = of_rows.chunks(LISTED_ROWS).collect();
+        let parts = parallel::try_map(some.len(), |i| {
+            self.predict_rows((&inference, student), rows, cells, some[i])
+        })?;
         let mut out = Predicted { mean: vec![0.0; cells.len()], std: vec![0.0; cells.len()] };
         for part in parts {
-            part?.into_iter().for_each(|(i, mean, std)| (out.mean[i], out.std[i]) = (mean, std));
+            part.into_iter().for_each(|(i, mean, std)| (out.mean[i], out.std[i]) = (mean, std));
         }
         Ok(out)
     }

@@ -83,7 +83,7 @@ impl<'m> Inference<'m> {
     pub(super) fn for_each_group(
         &self,
         chunk: &Chunk<'_>,
-        mut f: impl FnMut(Group<'_>) -> Result<()>,
+        f: &mut dyn FnMut(Group<'_>) -> Result<()>,
     ) -> Result<()> {
         let p = self.model.n_features();
         if chunk.ncols() != p {
@@ -92,9 +92,9 @@ impl<'m> Inference<'m> {
         match chunk.cells() {
             Cells::Observed(cells) => {
                 let rows: Vec<ListedRow> = (0..chunk.nrows()).map(|row| ListedRow { at: row, row }).collect();
-                self.for_each_listed_group(*cells, &rows, &mut f)
+                self.for_each_listed_group(*cells, &rows, f)
             }
-            dense => with_view!(dense, view => self.for_each_dense_group(view, chunk.first_row(), &mut f)),
+            dense => with_view!(dense, view => self.for_each_dense_group(view, chunk.first_row(), f)),
         }
     }
 
@@ -102,7 +102,7 @@ impl<'m> Inference<'m> {
         &self,
         view: MatRef<'_, T>,
         first_row: usize,
-        f: &mut impl FnMut(Group<'_>) -> Result<()>,
+        f: &mut dyn FnMut(Group<'_>) -> Result<()>,
     ) -> Result<()> {
         let incomplete = self.for_each_complete_group(view, f)?;
         let (masked, mut listed): (Vec<usize>, Vec<usize>) =
@@ -122,7 +122,7 @@ impl<'m> Inference<'m> {
     fn for_each_complete_group<T: Real>(
         &self,
         view: MatRef<'_, T>,
-        f: &mut impl FnMut(Group<'_>) -> Result<()>,
+        f: &mut dyn FnMut(Group<'_>) -> Result<()>,
     ) -> Result<Vec<usize>> {
         let model = self.complete()?;
         let mut e = clean_zeros(view.ncols(), BLOCK_ROWS.min(view.nrows())); // (p × rows)
@@ -167,7 +167,7 @@ impl<'m> Inference<'m> {
         &self,
         view: MatRef<'_, T>,
         rows: Vec<usize>,
-        f: &mut impl FnMut(Group<'_>) -> Result<()>,
+        f: &mut dyn FnMut(Group<'_>) -> Result<()>,
     ) -> Result<Vec<usize>> {
         if rows.is_empty() {
             return Ok(Vec::new());
@@ -175,7 +175,7 @@ impl<'m> Inference<'m> {
         let features = self.features();
         let (mean, scale) = (features.mean[..].into(), &features.scale);
         let (mut left, mut ill_posed) = (Vec::new(), Vec::new());
-        for_each_masked_of(BLOCK_ROWS, view, rows.into_iter(), mean, scale, |block| {
+        for_each_masked_of(BLOCK_ROWS, view, rows, mean, scale, &mut |block| {
             let (good, bad) = self.well_posed(block, &block.rows);
             if bad.is_empty() {
                 return f(Group::many_patterns(features, good, block));
@@ -187,7 +187,7 @@ impl<'m> Inference<'m> {
         if left.is_empty() {
             return Ok(ill_posed);
         }
-        for_each_masked_of(BLOCK_ROWS, view, left.into_iter(), mean, scale, |block| {
+        for_each_masked_of(BLOCK_ROWS, view, left, mean, scale, &mut |block| {
             f(Group::many_patterns(features, block.rows.clone(), block))
         })?;
         Ok(ill_posed)
@@ -212,7 +212,7 @@ impl<'m> Inference<'m> {
         &self,
         cells: ObservedRows<'_>,
         rows: &[ListedRow],
-        f: &mut impl FnMut(Group<'_>) -> Result<()>,
+        f: &mut dyn FnMut(Group<'_>) -> Result<()>,
     ) -> Result<()> {
         if self.purpose == Purpose::EachPattern {
             return self.for_each_pattern(cells, rows, f);
@@ -248,7 +248,7 @@ impl<'m> Inference<'m> {
         &self,
         cells: ObservedRows<'_>,
         rows: &[ListedRow],
-        f: &mut impl FnMut(Group<'_>) -> Result<()>,
+        f: &mut dyn FnMut(Group<'_>) -> Result<()>,
     ) -> Result<()> {
         let mut patterns: HashMap<&[u32], Vec<ListedRow>> = HashMap::new();
         rows.iter().for_each(|r| patterns.entry(cells.row(r.at).0).or_default().push(*r));

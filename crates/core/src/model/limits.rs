@@ -206,7 +206,7 @@ impl LinearGaussian {
         let mut out = Mat::zeros(chunk.nrows(), 2);
         let (equal, mut complete) = (matches!(self.noise(), Noise::Isotropic(_)), None);
         let mut by_count: HashMap<usize, [f64; 2]> = HashMap::new();
-        inference.for_each_group(chunk, |group| {
+        inference.for_each_group(chunk, &mut |group| {
             let rows = match group {
                 Group::OnePattern(rows) => rows,
                 // Least squares is well posed for them: their cells determine all q directions.

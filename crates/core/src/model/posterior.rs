@@ -167,7 +167,7 @@ pub(super) fn posterior_of(
     let mut mean = Mat::zeros(chunk.nrows(), inference.n_latent());
     let mut complete: Vec<usize> = Vec::new();
     let mut found = PatternRoots { pattern: vec![0; chunk.nrows()], ..PatternRoots::default() };
-    inference.for_each_group(chunk, |g| {
+    inference.for_each_group(chunk, &mut |g| {
         check()?;
         scatter_rows(&mut mean, g.rows(), g.latent().as_ref());
         if g.is_complete() {

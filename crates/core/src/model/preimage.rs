@@ -1,13 +1,12 @@
 //! From coordinates in the feature space of a kernel back to rows.
 
-use rayon::prelude::*;
-
 use super::KernelComponents;
 use super::questions::stack;
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelForm, Points};
 use crate::linalg::{Cholesky, Mat, MatRef, set_product};
 use crate::memory;
+use crate::parallel;
 
 /// Rows that are looked for together.
 const BLOCK: usize = 64;
@@ -109,19 +108,16 @@ impl KernelComponents {
     ) -> Result<Mat<f64>> {
         let linear = self.kernel().form() == KernelForm::Linear;
         let ridge = if linear { None } else { Some(self.ridge()?) };
-        let starts: Vec<usize> = (0..latent.nrows()).step_by(BLOCK).collect();
-        let blocks: Vec<Mat<f64>> = starts
-            .into_par_iter()
-            .map(|start| {
-                let count = BLOCK.min(latent.nrows() - start);
-                let z = latent.subrows(start, count).transpose().to_owned();
-                match ridge {
-                    None => self.combined(z.as_ref()),
-                    Some(ridge) => self.nonlinear(ridge, z.as_ref(), rows.map(|x| x.subcols(start, count))),
-                }
-            })
-            .map(|columns| columns.transpose().to_owned())
-            .collect();
+        let blocks = parallel::map(latent.nrows().div_ceil(BLOCK), |block| {
+            let start = block * BLOCK;
+            let count = BLOCK.min(latent.nrows() - start);
+            let z = latent.subrows(start, count).transpose().to_owned();
+            let columns = match ridge {
+                None => self.combined(z.as_ref()),
+                Some(ridge) => self.nonlinear(ridge, z.as_ref(), rows.map(|x| x.subcols(start, count))),
+            };
+            columns.transpose().to_owned()
+        });
         let rows = stack(self.parts().mean.len(), blocks.iter().map(Mat::as_ref));
         if rows.as_ref().is_all_finite() { Ok(rows) } else { Err(Error::Scale) }
     }

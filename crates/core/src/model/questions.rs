@@ -14,6 +14,7 @@ use crate::data::{Chunk, RowSource, Rows, map_chunks};
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef, product, set_product};
 use crate::memory;
+use crate::parallel;
 
 /// How a row is rebuilt from its latent coordinates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -213,7 +214,7 @@ impl LinearGaussian {
         let inference = Inference::new(self, Purpose::Posterior);
         let parts = map_chunks(rows.into().source(), |chunk: &Chunk<'_>| {
             let mut out = vec![0.0; chunk.nrows()];
-            inference.for_each_group(chunk, |g| {
+            inference.for_each_group(chunk, &mut |g| {
                 g.rows().iter().zip(f(&g)?).for_each(|(row, v)| out[*row] = v);
                 Ok(())
             })?;
@@ -243,7 +244,7 @@ fn columns_of(
     f: impl Fn(&Group<'_>) -> Result<Mat<f64>>,
 ) -> Result<Mat<f64>> {
     let mut out = Mat::zeros(chunk.nrows(), width);
-    inference.for_each_group(chunk, |group| {
+    inference.for_each_group(chunk, &mut |group| {
         scatter_rows(&mut out, group.rows(), f(&group)?.as_ref());
         Ok(())
     })?;
@@ -280,15 +281,13 @@ pub(super) fn in_columns(
     control: &Control<'_>,
     make: impl Fn(Range<usize>) -> Result<Mat<f64>> + Sync,
 ) -> Result<Mat<f64>> {
-    let starts: Vec<usize> = (0..p).step_by(COLUMNS).collect();
-    let made = starts.par_iter().map(|start| {
+    let parts = parallel::try_map(p.div_ceil(COLUMNS), |block| {
         control.check()?;
-        make(*start..p.min(start + COLUMNS))
-    });
-    let parts = made.collect::<Result<Vec<_>>>()?;
+        make(block * COLUMNS..p.min((block + 1) * COLUMNS))
+    })?;
     let mut out = Mat::zeros(p, p);
-    for (start, part) in starts.into_iter().zip(parts) {
-        out.as_mut().subcols_mut(start, part.ncols()).copy_from(part);
+    for (block, part) in parts.into_iter().enumerate() {
+        out.as_mut().subcols_mut(block * COLUMNS, part.ncols()).copy_from(part);
     }
     Ok(out)
 }
@@ -299,12 +298,15 @@ pub(super) fn room_for(what: &'static str, source: &dyn RowSource, width: usize)
 }
 
 /// The parts below each other, column by column on all threads.
-pub(super) fn stack<'a>(width: usize, parts: impl Iterator<Item = MatRef<'a, f64>> + Clone) -> Mat<f64> {
-    let parts: Vec<MatRef<'a, f64>> = parts.collect();
+pub(super) fn stack<'a>(width: usize, parts: impl Iterator<Item = MatRef<'a, f64>>) -> Mat<f64> {
+    stacked(width, &parts.collect::<Vec<_>>())
+}
+
+fn stacked(width: usize, parts: &[MatRef<'_, f64>]) -> Mat<f64> {
     let mut out = Mat::zeros(parts.iter().map(MatRef::nrows).sum(), width);
     out.as_mut().par_col_iter_mut().enumerate().for_each(|(j, mut column)| {
         let mut start = 0;
-        for part in &parts {
+        for part in parts {
             column.as_mut().subrows_mut(start, part.nrows()).copy_from(part.col(j));
             start += part.nrows();
         }

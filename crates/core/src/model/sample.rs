@@ -5,7 +5,6 @@ use std::ops::Range;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Gamma, StandardNormal};
-use rayon::prelude::*;
 
 use super::LinearGaussian;
 use super::questions::stack;
@@ -13,9 +12,10 @@ use crate::control::Control;
 use crate::error::Result;
 use crate::linalg::Mat;
 use crate::memory;
+use crate::parallel;
 
 /// Rows drawn from one stream of the generator.
-const SAMPLE_BLOCK: usize = 256;
+pub(super) const SAMPLE_BLOCK: usize = 256;
 /// Degrees of freedom of the t distribution that is normal.
 pub(super) const NORMAL: f64 = f64::INFINITY;
 
@@ -32,8 +32,7 @@ impl LinearGaussian {
 
     /// The same of the t distribution with so many degrees of freedom: x = μ + (W z + ε)/√u.
     pub(super) fn sample_student_rows(&self, range: Range<usize>, seed: u64, dof: f64) -> Mat<f64> {
-        let parts: Vec<Mat<f64>> = blocks(&range).map(|b| self.sample_part(&range, seed, dof, b)).collect();
-        stack(self.n_features(), parts.iter().map(Mat::as_ref))
+        sample_in_blocks(self.n_features(), &range, |block| self.sample_block(seed, dof, block))
     }
 
     /// As [`sample`](Self::sample), under the eyes of a caller, and refused at once when memory is not
@@ -53,17 +52,7 @@ impl LinearGaussian {
         dof: f64,
         control: &Control<'_>,
     ) -> Result<Mat<f64>> {
-        memory::check("the sample", &[2, n, self.n_features()])?;
-        let watched = |b| control.check().map(|()| self.sample_part(&(0..n), seed, dof, b));
-        let parts = blocks(&(0..n)).map(watched).collect::<Result<Vec<_>>>()?;
-        Ok(stack(self.n_features(), parts.iter().map(Mat::as_ref)))
-    }
-
-    /// The rows of a block that are in the range.
-    fn sample_part(&self, range: &Range<usize>, seed: u64, dof: f64, block: usize) -> Mat<f64> {
-        let first = range.start.max(block * SAMPLE_BLOCK) - block * SAMPLE_BLOCK;
-        let end = range.end.min((block + 1) * SAMPLE_BLOCK) - block * SAMPLE_BLOCK;
-        self.sample_block(seed, dof, block).subrows(first, end - first).to_owned()
+        sample_watched(self.n_features(), n, control, |block| self.sample_block(seed, dof, block))
     }
 
     /// Each block of rows has a stream of the generator to itself.
@@ -99,8 +88,37 @@ pub(super) fn stretch(shape: f64, rate: f64, rng: &mut ChaCha8Rng) -> f64 {
     Gamma::new(0.5 * shape, scale).map_or(f64::INFINITY, |gamma| gamma.sample(rng).sqrt().recip())
 }
 
-/// The blocks that rows of a range are in.
-fn blocks(range: &Range<usize>) -> rayon::range::Iter<usize> {
-    let end = if range.is_empty() { 0 } else { range.end.div_ceil(SAMPLE_BLOCK) };
-    (range.start / SAMPLE_BLOCK..end).into_par_iter()
+/// Rows of a range (n × p) from the blocks that they are in, each of [`SAMPLE_BLOCK`] rows.
+pub(super) fn sample_in_blocks(
+    features: usize,
+    range: &Range<usize>,
+    draw: impl Fn(usize) -> Mat<f64> + Sync,
+) -> Mat<f64> {
+    let first = range.start / SAMPLE_BLOCK;
+    let end = if range.is_empty() { first } else { range.end.div_ceil(SAMPLE_BLOCK) };
+    let parts = parallel::map(end - first, |i| inside(range, first + i, &draw(first + i)));
+    stack(features, parts.iter().map(Mat::as_ref))
+}
+
+/// The first n rows of a sample, under the eyes of a caller, and refused at once when memory is not enough.
+///
+/// # Errors
+/// [`Error::Memory`](crate::Error::Memory) and [`Error::Interrupted`](crate::Error::Interrupted).
+pub(super) fn sample_watched(
+    features: usize,
+    n: usize,
+    control: &Control<'_>,
+    draw: impl Fn(usize) -> Mat<f64> + Sync,
+) -> Result<Mat<f64>> {
+    memory::check("the sample", &[2, n, features])?;
+    let watched = |block| control.check().map(|()| inside(&(0..n), block, &draw(block)));
+    let parts = parallel::try_map(n.div_ceil(SAMPLE_BLOCK), watched)?;
+    Ok(stack(features, parts.iter().map(Mat::as_ref)))
+}
+
+/// The rows of a block that are in the range.
+fn inside(range: &Range<usize>, block: usize, rows: &Mat<f64>) -> Mat<f64> {
+    let first = range.start.max(block * SAMPLE_BLOCK) - block * SAMPLE_BLOCK;
+    let end = range.end.min((block + 1) * SAMPLE_BLOCK) - block * SAMPLE_BLOCK;
+    rows.subrows(first, end - first).to_owned()
 }

@@ -15,7 +15,6 @@ mod turn;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
-use rayon::prelude::*;
 
 pub use method::Method;
 pub use rotated::Rotated;
@@ -24,6 +23,7 @@ use crate::algorithm::{Limits, Stop, drive, optimise};
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef, orthonormal_columns};
+use crate::parallel;
 use criterion::Criterion;
 use descent::Descent;
 use method::parameter;
@@ -218,7 +218,7 @@ impl Rotate {
                 stop => Ok(point.map(|point| End { point, iterations: journey.trace.len(), stop })),
             }
         };
-        (0..self.starts).into_par_iter().map(end).collect()
+        parallel::try_map(self.starts, end)
     }
 
     /// The turn that a descent starts from: none, then random ones, each from a stream of its own.

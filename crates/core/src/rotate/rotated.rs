@@ -2,7 +2,7 @@
 
 use super::turn::Space;
 use crate::algorithm::Stop;
-use crate::linalg::{Mat, MatRef, leading_entry, product};
+use crate::linalg::{Mat, MatRef, descending, leading_entry, product};
 
 /// Variances of factors that agree to this, relative to the largest, are a tie.
 const TIE: f64 = 1e-10;
@@ -99,8 +99,7 @@ impl Rotated {
             .collect();
         let row: Vec<usize> =
             (0..variance.len()).map(|j| leading_entry(self.pattern.col_as_slice(j))).collect();
-        let mut order: Vec<usize> = (0..variance.len()).collect();
-        order.sort_by(|&a, &b| variance[b].total_cmp(&variance[a]));
+        let mut order = descending(&variance);
         let tied = TIE * variance.iter().fold(0.0, |m: f64, v| m.max(*v));
         for group in order.chunk_by_mut(|&a, &b| variance[a] - variance[b] <= tied) {
             group.sort_by(|&a, &b| row[a].cmp(&row[b]));

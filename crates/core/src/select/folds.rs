@@ -3,7 +3,6 @@
 
 use std::f64::consts::TAU;
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::fold_scores::FoldScores;
@@ -13,6 +12,7 @@ use crate::data::{Chunk, mixed};
 use crate::error::Result;
 use crate::evidence::{Accumulator, Moments, Travel};
 use crate::linalg::{Mat, product};
+use crate::parallel;
 use crate::spectrum::criteria::Eigenvalues;
 
 /// Moments of rows that were dealt to folds by a fixed shuffle: which fold a row is in depends on its number
@@ -53,11 +53,11 @@ impl Folds {
     /// covariance leaves no noise.
     pub(super) fn held_out(&self, max: usize, control: &Control<'_>) -> Result<FoldScores> {
         let used: Vec<usize> = (0..self.parts.len()).filter(|k| self.parts[*k].weight() > 0.0).collect();
-        let scores = used.into_par_iter().map(|k| {
+        let scores = parallel::try_map(used.len(), |i| {
             control.check()?;
-            held_out(&self.without(k)?, &self.parts[k], max)
+            held_out(&self.without(used[i])?, &self.parts[used[i]], max)
         });
-        scores.collect::<Result<_>>().map(FoldScores)
+        scores.map(FoldScores)
     }
 }
 

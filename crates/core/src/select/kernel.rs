@@ -2,7 +2,6 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::parallel::{dimension, quantile};
@@ -12,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::estimator::{KernelPca, MissingCells, RowsToChoose, explained, with_threads};
 use crate::kernel::{Gamma, Kernel, Points};
 use crate::linalg::{Mat, negligible, symmetric_eigenvalues};
+use crate::parallel;
 
 /// Rows that are looked at.
 const ROWS: usize = 500;
@@ -199,12 +199,10 @@ impl SelectKernel {
     /// What one kernel gives.
     fn line(&self, rows: &Mat<f64>, kernel: Kernel, control: &Control<'_>) -> Result<KernelLine> {
         let (values, total) = spectrum(kernel, rows)?;
-        let permuted = |draw: u64| {
+        let noise = parallel::try_map(self.samples, |draw| {
             control.check()?;
-            Ok(spectrum(kernel, &permuted(rows, self.seed, draw))?.0)
-        };
-        let noise: Vec<Vec<f64>> =
-            (0..self.samples as u64).into_par_iter().map(permuted).collect::<Result<_>>()?;
+            Ok(spectrum(kernel, &permuted(rows, self.seed, draw as u64))?.0)
+        })?;
         let n = rows.nrows();
         let least = negligible(n, n, values[0].abs());
         let threshold = |j: usize| quantile(noise.iter().map(|v| v[j]).collect()).max(least);

@@ -3,11 +3,11 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{ChiSquared, Distribution, StandardNormal};
-use rayon::prelude::*;
 
 use crate::control::Control;
 use crate::error::Result;
 use crate::linalg::{Mat, MatRef, lower_crossproduct, symmetric_eigenvalues};
+use crate::parallel;
 
 /// Share of the samples of noise that a component must exceed \[Gl95\].
 const QUANTILE: f64 = 0.95;
@@ -43,7 +43,7 @@ pub(super) fn thresholds(
         control.check()?;
         noise_spectrum(p, rows, seed, k as u64)
     };
-    let spectra: Vec<Vec<f64>> = (0..samples).into_par_iter().map(spectrum).collect::<Result<_>>()?;
+    let spectra = parallel::try_map(samples, spectrum)?;
     Ok((0..p).map(|j| quantile(spectra.iter().map(|s| s[j]).collect())).collect())
 }
 

@@ -7,11 +7,10 @@
 //!
 //! and the positions take off their divergence from N(0, I). Nothing here is inverted but triangles.
 
-use rayon::prelude::*;
-
 use crate::error::{Error, Result};
 use crate::evidence::PsiSums;
 use crate::linalg::{Cholesky, Mat, MatRef, packed, packed_len, product};
+use crate::parallel;
 
 /// What is added to the diagonal of K, relative to the kernel's variance: inducing points may fall together.
 pub(crate) const JITTER: f64 = 1e-6;
@@ -101,8 +100,7 @@ impl Collapsed {
     pub(crate) fn of(kernel: &Mat<f64>, sums: &PsiSums, beta: f64) -> Result<Self> {
         let lower = inverse_root(kernel)?;
         let (m, p, groups) = (kernel.nrows(), sums.squares.len(), sums.weight.len());
-        let parts: Vec<Result<Part>> =
-            (0..groups).into_par_iter().map(|g| part(&lower, sums, g, beta)).collect();
+        let parts = parallel::try_map(groups, |g| part(&lower, sums, g, beta))?;
         let mut out = Self {
             value: -sums.divergence.iter().sum::<f64>(),
             by_zero: Vec::with_capacity(groups),
@@ -112,7 +110,6 @@ impl Collapsed {
             by_log_precision: 0.0,
         };
         for (g, part) in parts.into_iter().enumerate() {
-            let part = part?;
             out.value += part.value;
             out.by_zero.push(part.by_zero);
             out.by_log_precision += part.by_log_precision;

@@ -140,7 +140,7 @@ where
     let pairs = before.components().iter().zip(mixture.components());
     let parts = pairs.zip(&average.parts).map(|(pair, part)| part.carried(pair, seen, prior));
     let parts = parts.collect::<Result<Vec<_>>>()?;
-    let order = by_weight(&mixture);
+    let order = mixture.order();
     let mixture = Arc::new(mixture.sorted());
     let mut kept = empty(&mixture);
     kept.parts = order.iter().map(|k| parts[*k].clone()).collect();
@@ -151,13 +151,6 @@ where
     }
     kept.totals = average.totals;
     Ok(MixtureEvidence::of(mixture, kept.into()))
-}
-
-/// The components in the order of [`Mixture::sorted`].
-fn by_weight(mixture: &Mixture) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..mixture.n_components()).collect();
-    order.sort_by(|a, b| mixture.weights()[*b].total_cmp(&mixture.weights()[*a]));
-    order
 }
 
 /// A prior of the variances that the mixture so far leaves unexplained, Σ πₖψₖ.

@@ -7,7 +7,7 @@ use crate::algorithm::{Journey, Stop, em};
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::expectation::LatentParameters;
-use crate::linalg::{Mat, power_of_two};
+use crate::linalg::{Mat, descending, power_of_two};
 use crate::model::{Predictive, Uncertainty};
 use crate::spectrum::Spectrum;
 
@@ -32,8 +32,7 @@ pub(super) fn conclude(
     control: &Control<'_>,
 ) -> Result<(Predictive, f64, Journey)> {
     let lengths = Prior::lengths(&found.parameters);
-    let mut order: Vec<usize> = (0..lengths.len()).collect();
-    order.sort_by(|a, b| lengths[*b].total_cmp(&lengths[*a]));
+    let order = descending(&lengths);
     let model = averaged(&found.parameters.with_components(&order), found.noiseless)?;
     let log_density = match (found.noiseless, journey.stop) {
         (true, _) => Ok(f64::INFINITY),

@@ -13,7 +13,7 @@ use crate::control::Control;
 use crate::data::RowSource;
 use crate::error::{Error, Result};
 use crate::kernel::{LatentForm, LatentKernel};
-use crate::linalg::{Mat, leading_entry};
+use crate::linalg::{Mat, descending, leading_entry};
 use crate::memory;
 use crate::model::{LatentProcess, ProcessParts, relevances};
 
@@ -296,8 +296,7 @@ impl Axes {
     /// In descending relevance, the position of largest magnitude positive.
     pub(super) fn of(alpha: &[f64], positions: &Mat<f64>) -> Self {
         let relevance = relevances(alpha, positions);
-        let mut order: Vec<usize> = (0..alpha.len()).collect();
-        order.sort_by(|a, b| relevance[*b].total_cmp(&relevance[*a]));
+        let order = descending(&relevance);
         let sign = |k: &usize| {
             let column = positions.col_as_slice(*k);
             if column[leading_entry(column)] < 0.0 { -1.0 } else { 1.0 }

@@ -4,7 +4,6 @@ use std::ops::RangeInclusive;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
 
 use super::fit::{Look, best_start, cheap, failures};
 use super::report::{KTable, KTableRow};
@@ -16,6 +15,7 @@ use crate::control::Control;
 use crate::data::{Block, Cells, Order, Table};
 use crate::error::Result;
 use crate::linalg::{Mat, MatRef, symmetric_eigen};
+use crate::parallel;
 
 /// Rows that the choice rests on.
 const ROWS: usize = 2000;
@@ -47,10 +47,9 @@ pub(super) fn choose(
     for clusters in range.clone() {
         control.check()?;
         let inertia = inertia(family, look, &sample, clusters, true, control)?;
-        let logs: Vec<f64> = references
-            .par_iter()
-            .map(|reference| Ok(self::inertia(family, look, reference, clusters, false, control)?.ln()))
-            .collect::<Result<_>>()?;
+        let logs = parallel::try_map(references.len(), |b| {
+            Ok(self::inertia(family, look, &references[b], clusters, false, control)?.ln())
+        })?;
         rows.push(row(clusters, look.problem.frame.square(inertia), inertia, &logs));
         if inertia <= 0.0 {
             break;

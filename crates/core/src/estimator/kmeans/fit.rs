@@ -19,7 +19,7 @@ use crate::control::{Control, Event};
 use crate::data::{RowSource, Table};
 use crate::error::Result;
 use crate::evidence::{Census, Clusters, Coreset, CoresetDesign, Margins, Survey, gather};
-use crate::linalg::Mat;
+use crate::linalg::{Mat, descending};
 use crate::memory;
 use crate::model::Clustering;
 
@@ -234,8 +234,7 @@ impl<'a> Look<'a> {
     /// centres and inertia belong together.
     fn model(&self, settled: &Settled) -> Result<Clustering> {
         let k = settled.centres.ncols();
-        let mut order: Vec<usize> = (0..k).collect();
-        order.sort_by(|a, b| settled.weights[*b].total_cmp(&settled.weights[*a]));
+        let order = descending(&settled.weights);
         let rows = self.problem.frame.rows(settled.centres.as_ref());
         let p = self.source.n_features();
         let centres = Mat::from_fn(k, p, |i, j| rows[(order[i], j)]);

@@ -7,7 +7,7 @@ use crate::control::Control;
 use crate::data::RowSource;
 use crate::error::{Error, Result};
 use crate::evidence::{Clusters, Survey, gather};
-use crate::linalg::Mat;
+use crate::linalg::{Mat, descending};
 use crate::model::Clustering;
 use std::sync::Arc;
 
@@ -60,8 +60,7 @@ fn moved(before: &Fit<Clustering>, batch: &Clusters, holes: Option<MissingCells>
     };
     let weight: Vec<f64> = seen.iter().zip(batch.weight()).map(|(a, b)| a + b).collect();
     let within: Vec<f64> = model.within().iter().zip(batch.within()).map(|(a, b)| a + b).collect();
-    let mut order: Vec<usize> = (0..k).collect();
-    order.sort_by(|a, b| weight[*b].total_cmp(&weight[*a]));
+    let order = descending(&weight);
     let centres = Mat::from_fn(k, p, |c, j| step(order[c], j));
     let pick = |of: &[f64]| order.iter().map(|c| of[*c]).collect::<Vec<_>>();
     let all = if total > 0.0 { total } else { 1.0 };

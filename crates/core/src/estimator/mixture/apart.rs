@@ -4,8 +4,6 @@
 //! rows, and cutting what should be two gains more than merging others loses. Where neither shows, the optimum
 //! stands.
 
-use rayon::prelude::*;
-
 use super::fit::Pooled;
 use super::search::{Optimum, Search};
 use crate::algorithm::mixture::{ComponentEvidence, MixtureMethod, responsibilities};
@@ -14,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::estimator::KMeans;
 use crate::linalg::{Cholesky, Mat};
 use crate::model::{Density, Mixture};
+use crate::parallel;
 
 /// Share of the rows that groups which lie apart may have in common.
 const SHARED: f64 = 0.01;
@@ -61,8 +60,7 @@ impl<M: MixtureMethod> Search<'_, M> {
             least = least.min(weight * loss);
         }
         let shares = responsibilities(mixture, self.source)?;
-        let gains: Result<Vec<f64>> =
-            (0..groups).into_par_iter().map(|k| self.split_gain(found, &shares, k)).collect();
+        let gains = parallel::try_map(groups, |k| self.split_gain(found, &shares, k));
         Ok(gains?.into_iter().any(|gain| gain > HOPE * least))
     }
 

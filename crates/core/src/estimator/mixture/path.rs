@@ -1,7 +1,5 @@
 //! The best mixtures of every number of components, as growing passes through them: what a choice is made from.
 
-use rayon::prelude::*;
-
 use super::fit::Pooled;
 use super::report::NumberOfGroups;
 use super::search::Search;
@@ -11,6 +9,7 @@ use crate::control::Control;
 use crate::data::RowSource;
 use crate::error::{Error, Result};
 use crate::evidence::{Latent, Moments};
+use crate::parallel;
 
 /// The best mixture of a number of components.
 pub(crate) struct GrownMixture {
@@ -103,6 +102,6 @@ impl MixturePpca {
                 found => found.map(|found| Some(found.mixture).filter(|_| found.starved.is_none())),
             }
         };
-        starts.into_par_iter().map(refit).collect()
+        parallel::try_map(starts.len(), |i| refit(starts[i]))
     }
 }

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardUniform};
-use rayon::prelude::*;
 
 use crate::algorithm::mixture::{MixtureMethod, MixtureOptimum, MixtureSettings};
 use crate::algorithm::{Journey, Limits, Stop};
@@ -16,6 +15,7 @@ use crate::data::{Block, Cells, Order, RowSource, Table, map_chunks};
 use crate::error::{Error, Result};
 use crate::evidence::{PickedRows, Which, gather};
 use crate::model::Mixture;
+use crate::parallel;
 
 /// Steps of a short run, after which starts are compared.
 const SHORT: usize = 10;
@@ -110,11 +110,11 @@ impl<'a, M: MixtureMethod> Search<'a, M> {
     /// The best optimum from several starts: short runs from all, long ones from the best of those. `None`
     /// where each leaves a component without rows.
     pub(super) fn best_of(&self, starts: Vec<Mixture>) -> Result<Option<Optimum<M>>> {
-        let run = |start: Mixture| self.short_run(start, SHORT);
-        let mut ends = usable(starts.into_par_iter().map(run).collect())?;
+        let short = |i: usize| self.short_run(starts[i].clone(), SHORT);
+        let mut ends = usable(parallel::map(starts.len(), short))?;
         ends.truncate(KEPT);
-        let starts = ends.into_par_iter().map(|end| self.optimum(end.mixture)).collect();
-        Ok(usable(starts)?.into_iter().next())
+        let long = |i: usize| self.optimum(ends[i].mixture.clone());
+        Ok(usable(parallel::map(ends.len(), long))?.into_iter().next())
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) type BlockExpectation<'a> = Expectation<'a, dyn IncompleteRows + 'a>;
 pub(super) fn for_each_block(
     parameters: &LatentParameters,
     chunk: &Chunk<'_>,
-    f: impl FnMut(&BlockExpectation<'_>, &[usize]),
+    f: &mut dyn FnMut(&BlockExpectation<'_>, &[usize]),
 ) -> Result<()> {
     check_features(parameters.n_features(), chunk.ncols())?;
     match chunk.cells() {
@@ -34,14 +34,14 @@ fn for_each_dense<T: Real>(
     parameters: &LatentParameters,
     view: MatRef<'_, T>,
     weights: Option<&[f64]>,
-    mut f: impl FnMut(&BlockExpectation<'_>, &[usize]),
+    f: &mut dyn FnMut(&BlockExpectation<'_>, &[usize]),
 ) -> Result<()> {
     let factor: Vec<f64> = (0..parameters.n_features()).map(|j| 1.0 / parameters.scale().of(j)).collect();
-    let rows = (0..view.nrows()).filter(|i| weights.is_none_or(|w| w[*i] > 0.0));
+    let rows = (0..view.nrows()).filter(|i| weights.is_none_or(|w| w[*i] > 0.0)).collect();
     let mean = parameters.compensated_mean();
     // Each block passes over all sums of each feature: where these are many, rows are too.
     let block_rows = (packed_len(parameters.n_latent() + 1) / 16).clamp(BLOCK_ROWS, MOST_BLOCK_ROWS);
-    for_each_masked_of(block_rows, view, rows, mean, &factor, |block| {
+    for_each_masked_of(block_rows, view, rows, mean, &factor, &mut |block| {
         f(&Expectation::new(parameters.scaled(), block), &block.rows);
         Ok(())
     })
@@ -51,7 +51,7 @@ fn for_each_listed(
     parameters: &LatentParameters,
     cells: ObservedRows<'_>,
     weights: Option<&[f64]>,
-    mut f: impl FnMut(&BlockExpectation<'_>, &[usize]),
+    f: &mut dyn FnMut(&BlockExpectation<'_>, &[usize]),
 ) {
     let root: Vec<f64> = (0..parameters.n_features()).map(|j| parameters.scale().of(j)).collect();
     let counts = |i: &usize| !cells.row(*i).0.is_empty() && weights.is_none_or(|w| w[*i] > 0.0);
@@ -76,7 +76,7 @@ pub(crate) fn row_densities(parameters: &LatentParameters, chunk: &Chunk<'_>) ->
     let n = chunk.nrows();
     let mut found = RowDensities { log_density: vec![0.0; n], cells: vec![0; n] };
     let log_scale: Vec<f64> = (0..parameters.n_features()).map(|j| parameters.scale().of(j).ln()).collect();
-    for_each_block(parameters, chunk, |step, rows| {
+    for_each_block(parameters, chunk, &mut |step, rows| {
         let densities = step.log_densities(&step.mahalanobis(&step.squared_residuals()));
         let volumes = step.rows().sums(&log_scale);
         for ((row, pattern), density) in rows.iter().zip(step.rows().pattern()).zip(densities) {

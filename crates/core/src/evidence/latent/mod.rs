@@ -242,7 +242,7 @@ impl Accumulator for Latent {
 
     fn update(&mut self, chunk: &Chunk<'_>) -> Result<()> {
         let (parameters, weights) = (Arc::clone(&self.parameters), chunk.weights());
-        for_each_block(&parameters, chunk, |step, rows| self.add(step, &weights_of(weights, rows)))?;
+        for_each_block(&parameters, chunk, &mut |step, rows| self.add(step, &weights_of(weights, rows)))?;
         if self.log_likelihood().is_finite() {
             return Ok(());
         }

@@ -301,8 +301,8 @@ fn weigh_dense<T: Real>(
     f: &mut impl FnMut(usize, f64, f64),
 ) -> Result<()> {
     let factor: Vec<f64> = (0..parameters.n_features()).map(|j| 1.0 / parameters.scale().of(j)).collect();
-    let rows = (0..view.nrows()).filter(|i| weights.is_none_or(|w| w[*i] > 0.0));
-    for_each_masked_of(BLOCK_ROWS, view, rows, parameters.compensated_mean(), &factor, |block| {
+    let rows = (0..view.nrows()).filter(|i| weights.is_none_or(|w| w[*i] > 0.0)).collect();
+    for_each_masked_of(BLOCK_ROWS, view, rows, parameters.compensated_mean(), &factor, &mut |block| {
         weigh_rows(parameters, sums, (block, &block.rows), weights, f);
         Ok(())
     })

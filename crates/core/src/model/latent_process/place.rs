@@ -1,8 +1,6 @@
 //! Where new rows lie: the position that explains their observed cells best, by a local search from the rows of the
 //! fit that are nearest to them.
 
-use rayon::prelude::*;
-
 use super::LatentProcess;
 use super::hill::{Place, PointHill, SpreadHill};
 use crate::data::{Chunk, RowSource, map_chunks};
@@ -10,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::linalg::{Mat, packed, packed_len, product};
 use crate::model::impute::dense;
 use crate::model::questions::{room_for, stack};
+use crate::parallel;
 
 /// Rows of the fit that a search may begin at.
 const CANDIDATES: usize = 2000;
@@ -91,7 +90,7 @@ impl LatentProcess {
                 let row: Vec<f64> = cells.row(i).iter().copied().collect();
                 f(chunk.first_row() + i, &row, &places[i].0.mean, &places[i].0.variance)
             };
-            Ok((0..places.len()).into_par_iter().map(answer).collect::<Vec<_>>())
+            Ok(parallel::map(places.len(), answer))
         })?;
         Ok(parts.into_iter().flatten().collect())
     }
@@ -111,7 +110,7 @@ impl LatentProcess {
             let row: Vec<f64> = cells.row(i).iter().copied().collect();
             Ok(self.place_row(&row, &shared))
         };
-        (0..cells.nrows()).into_par_iter().map(one).collect::<Vec<Result<_>>>().into_iter().collect()
+        parallel::try_map(cells.nrows(), one)
     }
 
     /// Σ over features of wwᵀ − R: pairs, those off the diagonal counted twice (P). Not needed of points.

@@ -5,7 +5,6 @@ use std::ops::Range;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
-use rayon::prelude::*;
 
 use super::LatentProcess;
 use super::place::table;
@@ -17,11 +16,9 @@ use crate::linalg::{Mat, MatRef};
 use crate::memory;
 use crate::model::capability::{Decode, Encode, Fill, Generate, LatentPosterior, Reconstruct, numbered};
 use crate::model::impute::{check_below, generator};
-use crate::model::questions::{room_for, stack};
+use crate::model::questions::room_for;
+use crate::model::sample::{SAMPLE_BLOCK, sample_in_blocks, sample_watched};
 use crate::model::{Conditional, Imputed, LatentCovariance, Model, Posterior, Predicted, Reconstruction};
-
-/// Rows drawn from one stream of the generator.
-const SAMPLE_BLOCK: usize = 256;
 
 impl LatentProcess {
     /// A value of a feature in the units of the data.
@@ -89,12 +86,6 @@ impl LatentProcess {
             self.outside(j, mean[(i, j)] + own.sqrt() * normal())
         })
     }
-
-    fn sample_part(&self, range: &Range<usize>, seed: u64, block: usize) -> Mat<f64> {
-        let first = range.start.max(block * SAMPLE_BLOCK) - block * SAMPLE_BLOCK;
-        let end = range.end.min((block + 1) * SAMPLE_BLOCK) - block * SAMPLE_BLOCK;
-        self.sample_block(seed, block).subrows(first, end - first).to_owned()
-    }
 }
 
 impl Encode for LatentProcess {
@@ -157,18 +148,11 @@ impl Reconstruct for LatentProcess {
 /// x ~ N(0, I), each feature from its distribution at x, and noise.
 impl Generate for LatentProcess {
     fn sample_rows(&self, rows: Range<usize>, seed: u64) -> Mat<f64> {
-        let end = if rows.is_empty() { 0 } else { rows.end.div_ceil(SAMPLE_BLOCK) };
-        let blocks = (rows.start / SAMPLE_BLOCK..end).into_par_iter();
-        let parts: Vec<Mat<f64>> = blocks.map(|b| self.sample_part(&rows, seed, b)).collect();
-        stack(self.n_features(), parts.iter().map(Mat::as_ref))
+        sample_in_blocks(self.n_features(), &rows, |block| self.sample_block(seed, block))
     }
 
     fn sample(&self, n: usize, seed: u64, control: &Control<'_>) -> Result<Mat<f64>> {
-        memory::check("the sample", &[2, n, self.n_features()])?;
-        let blocks = (0..n.div_ceil(SAMPLE_BLOCK)).into_par_iter();
-        let watched = |b| control.check().map(|()| self.sample_part(&(0..n), seed, b));
-        let parts = blocks.map(watched).collect::<Result<Vec<_>>>()?;
-        Ok(stack(self.n_features(), parts.iter().map(Mat::as_ref)))
+        sample_watched(self.n_features(), n, control, |block| self.sample_block(seed, block))
     }
 }
 

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::LinearGaussian;
 use crate::data::{Chunk, RowSource, map_chunks};
 use crate::error::{Error, Result};
-use crate::linalg::Mat;
+use crate::linalg::{Mat, descending};
 
 pub use kind::KIND;
 
@@ -97,9 +97,7 @@ impl Mixture {
 
     /// The components in descending weight; equal ones stay in their order.
     pub(crate) fn order(&self) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..self.weights.len()).collect();
-        order.sort_by(|a, b| self.weights[*b].total_cmp(&self.weights[*a]));
-        order
+        descending(&self.weights)
     }
 
     /// Responsibilities and log density of the rows of a chunk.
