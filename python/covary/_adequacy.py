@@ -1,11 +1,14 @@
 """Whether correlations are worth a factor analysis."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from covary import _covary
 from covary._input import Reader, numbers, rows_of
+from covary._types import Floats, Table, Weights
 
 
 class Kmo(NamedTuple):
@@ -37,7 +40,7 @@ def _found(X, covariance, n_samples, sample_weight):
     return batches.adequacy(rows.names)
 
 
-def kmo(X=None, *, covariance=None, sample_weight=None):
+def kmo(X: Table = None, *, covariance: Any = None, sample_weight: Weights = None) -> Kmo:
     """Kaiser, Meyer and Olkin's measure of sampling adequacy: near 1 when few factors suffice.
 
     The squared correlations as a share of squared correlations and squared partial correlations. Below 0.5 a
@@ -66,7 +69,7 @@ def kmo(X=None, *, covariance=None, sample_weight=None):
     return Kmo(found["overall"], np.array(found["features"]))
 
 
-def bartlett(X=None, *, covariance=None, n_samples=None, sample_weight=None):
+def bartlett(X: Table = None, *, covariance: Any = None, n_samples: Any = None, sample_weight: Weights = None) -> Bartlett:
     """Bartlett's test of sphericity: whether features correlate at all.
 
     Parameters
@@ -101,7 +104,7 @@ def bartlett(X=None, *, covariance=None, n_samples=None, sample_weight=None):
     return Bartlett(found["chi2"], found["dof"], float("nan") if p_value is None else p_value)
 
 
-def smc(X=None, *, covariance=None, sample_weight=None):
+def smc(X: Table = None, *, covariance: Any = None, sample_weight: Weights = None) -> Floats:
     """Squared multiple correlation of each feature with all others: a lower bound of its communality.
 
     Parameters

@@ -1,13 +1,18 @@
 """Autoassociative networks (autoencoders)."""
 
+from __future__ import annotations
+
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
 from covary import _covary
 from covary._estimator import Estimator, learned, table
-from covary._input import framed, is_single, real, rows_of, whole
+from covary._frames import columns_as_asked, in_features
+from covary._input import is_single, real, rows_of, whole
 from covary._questions import DecoderQuestions
+from covary._types import Answer, Components, Floats, Seed, Table
 
 
 class Autoencoder(DecoderQuestions, Estimator):
@@ -56,7 +61,7 @@ class Autoencoder(DecoderQuestions, Estimator):
 
     Attributes
     ----------
-    loss_curve_ : ndarray of shape (n_iter_,)
+    loss_curve_ : ndarray of shape (steps,)
         The objective after each step.
     explained_variance_ : ndarray of shape (q,)
         What each latent variable explains: of a linear network the eigenvalues of the covariance, divisor n.
@@ -70,6 +75,9 @@ class Autoencoder(DecoderQuestions, Estimator):
     n_components_ : int
     n_iter_ : int
     converged_ : bool
+    explained_by_pca_ : float
+    explained_variance_ratio_ : ndarray of shape (q,)
+    log_likelihood_ : float
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (p,)
     report_ : dict
@@ -115,31 +123,31 @@ class Autoencoder(DecoderQuestions, Estimator):
 
     _kind = "autoencoder"
 
-    explained_variance_ = learned("explained_variance", "ndarray of shape (q,): what each latent variable explains.")
-    explained_variance_ratio_ = learned(
+    explained_variance_: Floats = learned("explained_variance", "ndarray of shape (q,): what each latent variable explains.")
+    explained_variance_ratio_: Floats = learned(
         "explained_variance_ratio", "ndarray of shape (q,): its share of the total variance."
     )
-    n_components_ = learned("n_components", "int: number of latent variables, q.")
-    mean_ = table("mean", "ndarray of shape (p,): mean of the features.")
+    n_components_: int = learned("n_components", "int: number of latent variables, q.")
+    mean_: Floats = table("mean", "ndarray of shape (p,): mean of the features.")
     _noise = table("noise", "ndarray of shape (1,): the noise variance.")
 
     def __init__(
         self,
-        n_components=2,
+        n_components: Components = 2,
         *,
-        hidden="auto",
-        activation="tanh",
-        encoder=True,
-        alpha=1e-3,
-        early_stopping="auto",
-        solver="auto",
-        scale="none",
-        tol=1e-4,
-        max_iter=1000,
-        random_state=0,
-        n_threads=None,
-        verbose=False,
-    ):
+        hidden: Any = "auto",
+        activation: Any = "tanh",
+        encoder: bool = True,
+        alpha: float = 1e-3,
+        early_stopping: Any = "auto",
+        solver: str = "auto",
+        scale: str = "none",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        random_state: Seed = 0,
+        n_threads: int | None = None,
+        verbose: bool | int = False,
+    ) -> None:
         self.n_components = n_components
         self.hidden = hidden
         self.activation = activation
@@ -194,34 +202,34 @@ class Autoencoder(DecoderQuestions, Estimator):
         return self._report().get("network") or {}
 
     @property
-    def loss_curve_(self):
-        """ndarray of shape (n_iter_,): the objective after each step."""
+    def loss_curve_(self) -> Floats:
+        """ndarray of shape (steps,): the objective after each step."""
         return np.array(self._report()["trace"])
 
     @property
-    def explained_(self):
+    def explained_(self) -> float:
         """float: share of the variance that reconstructions hold (R²)."""
         return self._network()["explained"]
 
     @property
-    def explained_by_pca_(self):
+    def explained_by_pca_(self) -> float:
         """float: the same of PCA with as many components."""
         return self._network()["explained_by_pca"]
 
     @property
-    def hidden_error_(self):
+    def hidden_error_(self) -> tuple[Any, ...] | None:
         """tuple or None: root mean squared error of the hidden part, by PCA and by the network."""
         found = self._network().get("hidden_error")
         return None if found is None else tuple(found)
 
     @property
-    def noise_variance_(self):
+    def noise_variance_(self) -> float:
         """float: σ²."""
         return float(self._noise[0])
 
     # -- questions -------------------------------------------------------------------------------------------
 
-    def reconstruct(self, X):
+    def reconstruct(self, X: Table) -> Answer:
         """Each row rebuilt from its latent coordinates, the missing cells too.
 
         Parameters
@@ -233,25 +241,9 @@ class Autoencoder(DecoderQuestions, Estimator):
         ndarray of shape (n, p), or a data frame where X is one
         """
         model, rows = self._fitted(), rows_of(self, X)
-        return framed(model.reconstruct(rows, "orthogonal", is_single(X, rows), self.n_threads), X)
+        return in_features(self, model.reconstruct(rows, "orthogonal", is_single(X, rows), self.n_threads), X)
 
-    def impute(self, X, return_std=False):
-        """Impute the missing values of each row along the surface; observed cells stay as they are.
-
-        Parameters
-        ----------
-        X : as for `fit`
-        return_std : bool
-            Also give the standard deviation of each filled cell, 0 where a cell was observed.
-
-        Returns
-        -------
-        ndarray of shape (n, p), or two of them; data frames where X is one
-        """
-        found = super().impute(X, return_std)
-        return tuple(framed(cells, X) for cells in found) if return_std else framed(found, X)
-
-    def outliers(self, X):
+    def outliers(self, X: Table) -> Answer:
         """How far each row lies from the surface, by its observed cells.
 
         Parameters
@@ -260,12 +252,15 @@ class Autoencoder(DecoderQuestions, Estimator):
 
         Returns
         -------
-        dict of ndarrays of shape (n,)
+        dict of ndarrays of shape (n,), or the frame that `set_output` asks for
             `spe`: squared error of the reconstruction, of the scaled features where they were.
         """
-        return {"spe": self._fitted().novelty(rows_of(self, X), self.n_threads)}
+        return columns_as_asked(self, {"spe": self._novelty(X)}, X)
 
-    def score_samples(self, X):
+    def _novelty(self, X):
+        return self._fitted().novelty(rows_of(self, X), self.n_threads)
+
+    def score_samples(self, X: Table) -> Floats:
         """Minus the squared error of the reconstruction of each row: the larger, the more the row is like those of the
         fit.
 
@@ -277,9 +272,9 @@ class Autoencoder(DecoderQuestions, Estimator):
         -------
         ndarray of shape (n,)
         """
-        return -self.outliers(X)["spe"]
+        return -self._novelty(X)
 
-    def score(self, X, y=None):
+    def score(self, X: Table, y: Any = None) -> float:
         """Minus the mean squared error of the reconstruction of rows: what cross-validation compares.
 
         Parameters

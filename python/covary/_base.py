@@ -1,7 +1,10 @@
 """What linear-Gaussian estimators share besides their questions: their numbers, and rows in batches."""
 
+from __future__ import annotations
+
 import copy
 from numbers import Real
+from typing import Any
 
 from sklearn.exceptions import NotFittedError
 
@@ -9,6 +12,7 @@ from covary import _covary
 from covary._estimator import Estimator, learned, table
 from covary._input import features_restored_on_failure, rows_of
 from covary._questions import Questions
+from covary._types import Floats, Self, Table, Weights
 from covary._warn import warn
 
 __all__ = ["LinearGaussianEstimator", "learned", "table"]
@@ -17,20 +21,20 @@ __all__ = ["LinearGaussianEstimator", "learned", "table"]
 class LinearGaussianEstimator(Questions, Estimator):
     """x = W z + μ + ε: fitting is forwarded to the core, and so is every question."""
 
-    mean_ = learned("mean", "ndarray of shape (p,): mean of the features, μ.")
-    loadings_ = learned("loadings", "ndarray of shape (p, q): W.")
-    components_ = learned("components", "ndarray of shape (q, p): orthonormal directions, largest variance first.")
-    noise_variance_ = learned("noise_variance", "float: σ², the mean variance along the directions left out.")
-    explained_variance_ = learned("explained_variance", "ndarray of shape (q,): variance along each direction.")
-    explained_variance_ratio_ = learned(
+    mean_: Floats = learned("mean", "ndarray of shape (p,): mean of the features, μ.")
+    loadings_: Floats = learned("loadings", "ndarray of shape (p, q): W.")
+    components_: Floats = learned("components", "ndarray of shape (q, p): orthonormal directions, largest variance first.")
+    noise_variance_: float = learned("noise_variance", "float: σ², the mean variance along the directions left out.")
+    explained_variance_: Floats = learned("explained_variance", "ndarray of shape (q,): variance along each direction.")
+    explained_variance_ratio_: Floats = learned(
         "explained_variance_ratio", "ndarray of shape (q,): share of the total variance along each direction."
     )
-    n_components_ = learned("n_components", "int: number of components, q.")
-    scale_ = learned("scale", "ndarray of shape (p,) or None: what each feature was divided by before the fit.")
+    n_components_: int = learned("n_components", "int: number of components, q.")
+    scale_: Floats | None = learned("scale", "ndarray of shape (p,) or None: what each feature was divided by before the fit.")
 
     # -- fitting ---------------------------------------------------------------------------------------------
 
-    def partial_fit(self, X, y=None, sample_weight=None):
+    def partial_fit(self, X: Table, y: Any = None, sample_weight: Weights = None) -> Self:
         """Take in more rows: exact for complete ones, in any order and split.
 
         A batch with missing values is one step of online EM [CM09]_, which comes near the maximum of the
@@ -65,7 +69,7 @@ class LinearGaussianEstimator(Questions, Estimator):
             self._set_evidence(evidence)
         return self
 
-    def merge(self, other):
+    def merge(self, other: Any) -> Self:
         """Take in the rows that another estimator has seen by `partial_fit`.
 
         Parameters

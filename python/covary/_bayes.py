@@ -1,10 +1,15 @@
 """Bayesian PCA."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from covary import _covary
 from covary._base import LinearGaussianEstimator, table
 from covary._input import numbers
+from covary._types import Components, Floats, Seed, Self
 
 
 def _table(name, doc):
@@ -83,6 +88,7 @@ class BayesianPCA(LinearGaussianEstimator):
     report_ : dict
         How the fit went; ``report_["bayes"]`` has `method`, `objective` and the number of components that
         were `allowed`.
+    scale_ : ndarray of shape (p,) or None
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (p,)
         When the rows had names.
@@ -122,23 +128,23 @@ class BayesianPCA(LinearGaussianEstimator):
     True
     """
 
-    alpha_ = _table("precisions", "ndarray of shape (q,): precision of each column of W that is left.")
-    loadings_std_ = _table("loadings_std", "ndarray of shape (p, q): standard deviation of W, of method='vb'.")
-    mean_std_ = _table("mean_std", "ndarray of shape (p,): standard deviation of μ, of method='vb'.")
+    alpha_: Floats = _table("precisions", "ndarray of shape (q,): precision of each column of W that is left.")
+    loadings_std_: Floats = _table("loadings_std", "ndarray of shape (p, q): standard deviation of W, of method='vb'.")
+    mean_std_: Floats = _table("mean_std", "ndarray of shape (p,): standard deviation of μ, of method='vb'.")
 
     def __init__(
         self,
-        n_components=None,
+        n_components: Components = None,
         *,
-        method="vb",
-        solver="auto",
-        scale="none",
-        tol=1e-8,
-        max_iter=1000,
-        random_state=0,
-        n_threads=None,
-        verbose=False,
-    ):
+        method: Any = "vb",
+        solver: str = "auto",
+        scale: str = "none",
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+        random_state: Seed = 0,
+        n_threads: int | None = None,
+        verbose: bool | int = False,
+    ) -> None:
         self.n_components = n_components
         self.method = method
         self.solver = solver
@@ -163,7 +169,9 @@ class BayesianPCA(LinearGaussianEstimator):
         return estimator
 
     @classmethod
-    def from_parameters(cls, *, mean, loadings, noise_variance, loadings_std=None, mean_std=None):
+    def from_parameters(
+        cls, *, mean: Any, loadings: Any, noise_variance: Any, loadings_std: Any = None, mean_std: Any = None
+    ) -> Self:
         """A fitted model from given numbers.
 
         Parameters
@@ -199,7 +207,7 @@ class BayesianPCA(LinearGaussianEstimator):
         return cls._of(_covary.Model.given_bayes(mean, loadings, float(numbers(noise_variance)), known))
 
     @property
-    def elbo_(self):
+    def elbo_(self) -> float:
         """float: the lower bound on the log evidence, of method='vb'.
 
         Infinite when the rows lie in the plane of the components.

@@ -1,7 +1,10 @@
 """What every estimator shares, whatever its model: fitting, the report, files, scikit-learn's conventions."""
 
+from __future__ import annotations
+
 import copy
 import os
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -12,38 +15,39 @@ from covary._input import features_restored_on_failure, rows_of, seed_of, whole
 from covary._page import carried, size
 from covary._progress import Progress
 from covary._summary import Summary
+from covary._types import Path, Seed, Self, Table, Weights
 from covary._warn import warn
 
 
-def learned(name, doc):
+def learned(name: str, doc: str) -> Any:
     """A property that reads a number of the fitted model, once."""
 
     def get(self):
-        model = self._fitted()
-        if name not in self._numbers:
+        numbers, model = self._remembered()
+        if name not in numbers:
             value = getattr(model, name)
             if isinstance(value, np.ndarray):
                 # Changing it would not change the model: better an error than silence.
                 value.flags.writeable = False
-            self._numbers[name] = value
-        return self._numbers[name]
+            numbers[name] = value
+        return numbers[name]
 
     return property(get, doc=doc)
 
 
-def table(name, doc, missing=None):
+def table(name: str, doc: str, missing: Any = None) -> Any:
     """A property that reads an array that only this kind of model has, once; `missing` says why there is none."""
 
     def get(self):
-        model = self._fitted()
-        if name not in self._numbers:
+        numbers, model = self._remembered()
+        if name not in numbers:
             tables = model.tables()
             for array in tables.values():
                 array.flags.writeable = False
-            self._numbers.update(tables)
-        if name not in self._numbers:
+            numbers.update(tables)
+        if name not in numbers:
             raise AttributeError(missing)
-        return self._numbers[name]
+        return numbers[name]
 
     return property(get, doc=doc)
 
@@ -51,12 +55,12 @@ def table(name, doc, missing=None):
 class Estimator(BaseEstimator):
     """Holds a fitted model: fitting is forwarded to the core, by the `_request` of the class."""
 
-    _kind = None
+    _kind: str | None = None
     """The kind of model, as the core calls it."""
 
     # -- fitting ---------------------------------------------------------------------------------------------
 
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X: Table, y: Any = None, sample_weight: Weights = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -112,6 +116,15 @@ class Estimator(BaseEstimator):
         self._numbers = {}
         self._seconds = model.seconds
 
+    def _remembered(self):
+        """The numbers of the model that were asked for before, and the model.
+
+        In this order: when another thread fits in between, numbers of the new model are put with those of the old one,
+        which nobody asks again, and never the other way round.
+        """
+        numbers = self.__dict__.get("_numbers", {})
+        return numbers, self._fitted()
+
     def _fitted(self):
         if self.__dict__.get("_model") is None:
             raise NotFittedError(
@@ -153,24 +166,24 @@ class Estimator(BaseEstimator):
     # -- how it went -----------------------------------------------------------------------------------------
 
     @property
-    def report_(self):
+    def report_(self) -> dict[str, Any]:
         """dict: how the fit went: solver, why, exact, passes, seconds, trace, stop, rows, …"""
         return copy.deepcopy(self._report())
 
     def _report(self):
         """The report, read once."""
-        model = self._fitted()
-        if "report" not in self._numbers:
+        numbers, model = self._remembered()
+        if "report" not in numbers:
             report = model.report
             plan = report.pop("plan")
             parts = [report.get(part) or {} for part in ("holes", "mixture", "robust", "clusters")]
             exact = all(part.get("online_steps") is None for part in parts)
             report = {"solver": plan["solver"], "why": plan["reason"], "exact": exact, "memory": plan["memory"], **report}
-            self._numbers["report"] = {**report, "seconds": self._seconds}
-        return self._numbers["report"]
+            numbers["report"] = {**report, "seconds": self._seconds}
+        return numbers["report"]
 
     @property
-    def log_likelihood_(self):
+    def log_likelihood_(self) -> float:
         """float: total log-likelihood of the rows; infinite when they lie in a plane that the model spans,
         NaN when it is not known because batches with missing values have gone by or the fit was
         interrupted."""
@@ -178,16 +191,16 @@ class Estimator(BaseEstimator):
         return float("nan") if model.log_likelihood is None else model.log_likelihood
 
     @property
-    def n_iter_(self):
+    def n_iter_(self) -> int:
         """int: number of iterations, 1 for a closed form."""
         return max(1, len(self._report()["trace"]))
 
     @property
-    def converged_(self):
+    def converged_(self) -> bool:
         """bool: whether the method ended by itself."""
         return self._report()["stop"] == "converged"
 
-    def summary(self):
+    def summary(self) -> Summary:
         """What the fit has found, as text: what ``covary inspect`` prints for the saved model.
 
         Variances have divisor n, as in files. A notebook shows the same as tables.
@@ -221,7 +234,7 @@ class Estimator(BaseEstimator):
         """
         return Summary(self._fitted().describe())
 
-    def save(self, path):
+    def save(self, path: Path) -> None:
         """Write the model to a file that :func:`covary.load` and the command read.
 
         Parameters
@@ -232,8 +245,18 @@ class Estimator(BaseEstimator):
         self._fitted().save(os.fspath(path), bool(self._whitens()))
 
     def report(
-        self, X, path, *, columns=None, labels=None, rows=None, image=None, stick=None, title=None, random_state=0
-    ):
+        self,
+        X: Table,
+        path: Path,
+        *,
+        columns: Any = None,
+        labels: Any = None,
+        rows: int | None = None,
+        image: tuple[int, int] | None = None,
+        stick: list[tuple[str, str]] | None = None,
+        title: str | None = None,
+        random_state: Seed = 0,
+    ) -> None:
         """Write one interactive page about the model and its rows: what ``covary report`` writes.
 
         The page is a single HTML file that opens by double click, without a network: what the model says in

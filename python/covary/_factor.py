@@ -1,7 +1,9 @@
 """Factor analysis."""
 
+from __future__ import annotations
+
 from numbers import Integral
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_array
@@ -10,6 +12,7 @@ from covary import _covary
 from covary._base import LinearGaussianEstimator, table
 from covary._input import filled, is_single, numbers, rows_of
 from covary._rotate import Rotation, rotation_of
+from covary._types import Answer, Components, Floats, Seed, Self, Table
 from covary._warn import warn
 
 
@@ -107,6 +110,9 @@ class FactorAnalysis(LinearGaussianEstimator):
     converged_ : bool
     report_ : dict
         How the fit went; ``report_["factor"]`` has what is particular to factors.
+    explained_variance_ : ndarray of shape (q,)
+    explained_variance_ratio_ : ndarray of shape (q,)
+    scale_ : ndarray of shape (p,) or None
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (p,)
 
@@ -137,34 +143,36 @@ class FactorAnalysis(LinearGaussianEstimator):
     (13, True, [])
     """
 
-    structure_ = _table("structure", "ndarray of shape (p, q): covariances of features and factors, ΛΦ.")
-    factor_correlation_ = _table("factor_correlation", "ndarray of shape (q, q): correlation of the factors, Φ.")
-    rotation_matrix_ = _table("rotation_matrix", "ndarray of shape (q, q): T, columns of length 1, with Φ = TᵀT.")
-    standardised_loadings_ = _table("standardised_loadings", "ndarray of shape (p, q): Λ of features of unit variance.")
-    standardised_structure_ = _table("standardised_structure", "ndarray of shape (p, q): correlations of features and factors.")
-    communalities_ = _table("communalities", "ndarray of shape (p,): share of the variance that factors explain.")
-    uniquenesses_ = _table("uniquenesses", "ndarray of shape (p,): share of the variance that is a feature's own.")
-    factor_variances_ = _table("factor_variances", "ndarray of shape (q,): what each factor explains of unit variances.")
+    structure_: Floats = _table("structure", "ndarray of shape (p, q): covariances of features and factors, ΛΦ.")
+    factor_correlation_: Floats = _table("factor_correlation", "ndarray of shape (q, q): correlation of the factors, Φ.")
+    rotation_matrix_: Floats = _table("rotation_matrix", "ndarray of shape (q, q): T, columns of length 1, with Φ = TᵀT.")
+    standardised_loadings_: Floats = _table("standardised_loadings", "ndarray of shape (p, q): Λ of features of unit variance.")
+    standardised_structure_: Floats = _table(
+        "standardised_structure", "ndarray of shape (p, q): correlations of features and factors."
+    )
+    communalities_: Floats = _table("communalities", "ndarray of shape (p,): share of the variance that factors explain.")
+    uniquenesses_: Floats = _table("uniquenesses", "ndarray of shape (p,): share of the variance that is a feature's own.")
+    factor_variances_: Floats = _table("factor_variances", "ndarray of shape (q,): what each factor explains of unit variances.")
 
     def __init__(
         self,
-        n_components=1,
+        n_components: Components = 1,
         *,
-        rotation=None,
-        solver="auto",
-        lower=None,
-        n_starts=None,
-        scale="none",
-        tol=1e-8,
-        max_iter=1000,
-        copy=True,
-        noise_variance_init=None,
-        svd_method="randomized",
-        iterated_power=3,
-        random_state=0,
-        n_threads=None,
-        verbose=False,
-    ):
+        rotation: Any = None,
+        solver: str = "auto",
+        lower: Any = None,
+        n_starts: Any = None,
+        scale: str = "none",
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+        copy: bool = True,
+        noise_variance_init: Any = None,
+        svd_method: Any = "randomized",
+        iterated_power: int = 3,
+        random_state: Seed = 0,
+        n_threads: int | None = None,
+        verbose: bool | int = False,
+    ) -> None:
         self.n_components = n_components
         self.rotation = rotation
         self.solver = solver
@@ -220,7 +228,9 @@ class FactorAnalysis(LinearGaussianEstimator):
         return super()._of(model, **{"rotation": _rotation_in(model.report.get("rotation")), **parameters})
 
     @classmethod
-    def from_covariance(cls, covariance, n_samples, n_components=1, *, mean=None, **parameters):
+    def from_covariance(
+        cls, covariance: Any, n_samples: float, n_components: Components = 1, *, mean: Any = None, **parameters: Any
+    ) -> Self:
         """Fit a covariance or correlation matrix: no rows are needed.
 
         Parameters
@@ -261,7 +271,7 @@ class FactorAnalysis(LinearGaussianEstimator):
         return estimator
 
     @classmethod
-    def from_parameters(cls, *, mean, loadings, noise_variance, factor_correlation=None):
+    def from_parameters(cls, *, mean: Any, loadings: Any, noise_variance: Any, factor_correlation: Any = None) -> Self:
         """A fitted model from given numbers.
 
         Parameters
@@ -295,13 +305,13 @@ class FactorAnalysis(LinearGaussianEstimator):
     # -- what was found --------------------------------------------------------------------------------------
 
     @property
-    def noise_variance_(self):
+    def noise_variance_(self) -> Floats:
         """ndarray of shape (p,): ψ, the noise variance of each feature."""
         noise = self._fitted().noise_variance
         return np.broadcast_to(noise, (self._fitted().n_features,))
 
     @property
-    def fit_indices_(self):
+    def fit_indices_(self) -> dict[str, Any]:
         """dict: how well the model fits; NaN where an index cannot be told."""
         factor = self.report_.get("factor") or {}
         known = (factor.get("assessment") or {}).get("fit") or {}
@@ -314,20 +324,20 @@ class FactorAnalysis(LinearGaussianEstimator):
         return found
 
     @property
-    def heywood_(self):
+    def heywood_(self) -> list[Any]:
         """list: features whose uniqueness is at its bound, by name or position."""
         positions = (self.report_.get("factor") or {}).get("heywood", [])
         names = getattr(self, "feature_names_in_", None)
         return positions if names is None else [names[j] for j in positions]
 
     @property
-    def loglike_(self):
+    def loglike_(self) -> list[float]:
         """list of float: log-likelihood after each iteration."""
         report = self.report_
         trace = report["trace"]
         return [self.log_likelihood_ + report["weight"] * (value - trace[-1]) for value in trace]
 
-    def standard_errors(self, standardised=False):
+    def standard_errors(self, standardised: bool = False) -> StandardErrors:
         """Standard errors of loadings, factor correlations and uniquenesses, from the information matrix.
 
         Parameters
@@ -347,7 +357,7 @@ class FactorAnalysis(LinearGaussianEstimator):
             np.array(found["loadings"]), np.array(found["correlation"]), np.array(found["uniquenesses"])
         )
 
-    def transform(self, X, method="regression"):
+    def transform(self, X: Table, method: Any = "regression") -> Answer:
         """Factor scores of each row, given the cells that were observed.
 
         Parameters

@@ -1,7 +1,10 @@
 """FastICA under scikit-learn's names, with contrast functions of the core or one given in Python."""
 
+from __future__ import annotations
+
 from functools import partial
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -12,6 +15,7 @@ from covary._base import LinearGaussianEstimator, table
 from covary._ica import Sources
 from covary._input import filled, fixed_seed_of, is_single, numbers, rows_of, whole
 from covary._own_contrast import all_at_once, one_by_one
+from covary._types import Answer, Components, Floats, Seed, Self, Table, Weights
 from covary._warn import warn
 
 _TINY = np.finfo(np.float64).tiny
@@ -69,6 +73,17 @@ class FastICA(Sources):
         The matrix that makes principal components of variance 1/n; where `whiten` is not False.
     n_iter_ : int
         With "deflation" that of the source that took most.
+    converged_ : bool
+    correlation_ : ndarray of shape (q, q)
+    explained_variance_ : ndarray of shape (q,)
+    explained_variance_ratio_ : ndarray of shape (q,)
+    gaussian_ : ndarray of shape (q,), bool
+    loadings_ : ndarray of shape (p, q)
+    log_likelihood_ : float
+    n_components_ : int
+    noise_variance_ : float
+    scale_ : ndarray of shape (p,) or None
+    stability_ : ndarray of shape (q,) or None
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (p,)
     report_ : dict
@@ -89,20 +104,20 @@ class FastICA(Sources):
 
     def __init__(
         self,
-        n_components=None,
+        n_components: Components = None,
         *,
-        algorithm="parallel",
-        whiten="unit-variance",
-        fun="logcosh",
-        fun_args=None,
-        max_iter=200,
-        tol=1e-4,
-        w_init=None,
-        whiten_solver="svd",
-        random_state=None,
-        n_threads=None,
-        verbose=False,
-    ):
+        algorithm: Any = "parallel",
+        whiten: Any = "unit-variance",
+        fun: Any = "logcosh",
+        fun_args: Any = None,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        w_init: Any = None,
+        whiten_solver: Any = "svd",
+        random_state: Seed = None,
+        n_threads: int | None = None,
+        verbose: bool | int = False,
+    ) -> None:
         self.n_components = n_components
         self.algorithm = algorithm
         self.whiten = whiten
@@ -141,7 +156,7 @@ class FastICA(Sources):
         contrast = self._one_of("fun", ("logcosh", "exp", "cube"))
         return {"contrast": contrast, "alpha": self._alpha(), "begin": self._start(q, seen)}
 
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X: Table, y: Any = None, sample_weight: Weights = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -190,13 +205,13 @@ class FastICA(Sources):
         return z / np.sqrt(np.mean(z**2, axis=0))
 
     @property
-    def n_iter_(self):
+    def n_iter_(self) -> int:
         """int: number of steps."""
         own = self.__dict__.get("_own_search")
         return own[0] if own is not None else super().n_iter_
 
     @property
-    def converged_(self):
+    def converged_(self) -> bool:
         """bool: whether the search ended by itself."""
         own = self.__dict__.get("_own_search")
         return own[1] if own is not None else super().converged_
@@ -254,23 +269,23 @@ class FastICA(Sources):
         return np.sqrt(self._report()["weight"]) if self._whiten() == "arbitrary-variance" else 1.0
 
     @property
-    def components_(self):
+    def components_(self) -> Floats:
         """ndarray of shape (q, p): the unmixing matrix."""
         return self._unmixing / self._unit()
 
     @property
-    def mixing_(self):
+    def mixing_(self) -> Floats:
         """ndarray of shape (p, q): the mixing matrix."""
         return self._mixing * self._unit()
 
     @property
-    def mean_(self):
+    def mean_(self) -> Floats:
         """ndarray of shape (p,): mean of the features."""
         self._only_whitened("mean_")
         return LinearGaussianEstimator.mean_.fget(self)
 
     @property
-    def whitening_(self):
+    def whitening_(self) -> Floats:
         """ndarray of shape (q, p): the matrix that makes principal components of variance 1/n."""
         self._only_whitened("whitening_")
         return self._whitening / np.sqrt(self._report()["weight"])
@@ -280,7 +295,7 @@ class FastICA(Sources):
         if not self._whiten():
             raise AttributeError(f"{name} is there when whiten is not False")
 
-    def transform(self, X, copy=True):
+    def transform(self, X: Table, copy: bool = True) -> Answer:
         """Sources of each row.
 
         Parameters
@@ -297,7 +312,7 @@ class FastICA(Sources):
         unit = self._unit()
         return sources if unit == 1.0 else sources / sources.dtype.type(unit)
 
-    def inverse_transform(self, X, copy=True):
+    def inverse_transform(self, X: Table, copy: bool = True) -> Answer:
         """Rows mixed from their sources.
 
         Parameters
@@ -310,4 +325,6 @@ class FastICA(Sources):
         ndarray of shape (n, p)
         """
         unit = self._unit()
-        return super().inverse_transform(X if unit == 1.0 else np.asarray(X) * unit)
+        if unit != 1.0:
+            X = (X if hasattr(X, "iloc") else np.asarray(X)) * unit
+        return super().inverse_transform(X)

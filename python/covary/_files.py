@@ -1,13 +1,18 @@
 """Files: models that the command wrote or will read, and rows that do not fit in memory."""
 
-import os
+from __future__ import annotations
 
-from covary._covary import File, Model
+import os
+from typing import Any
+
+from covary._covary import Model
+from covary._file import File
 from covary._questions import estimator_class
+from covary._types import Path
 from covary._warn import warn
 
 
-def load(path):
+def load(path: Path) -> Any:
     """Read a model file, written by `save` or by the command ``covary fit -o``.
 
     Parameters
@@ -33,7 +38,15 @@ def load(path):
     return estimator_class(model)._of(model)
 
 
-def read(path, *, columns=None, drop=None, weights=None, memory=None, header=None):
+def read(
+    path: Path,
+    *,
+    columns: list[str] | None = None,
+    drop: list[str] | None = None,
+    weights: str | None = None,
+    memory: int | None = None,
+    header: bool | None = None,
+) -> File:
     """Open a file of rows, to be given to `fit` and every question in place of an array.
 
     The file is loaded when it fits; otherwise it is read in chunks, in as many passes as the method needs:

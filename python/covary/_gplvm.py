@@ -1,12 +1,18 @@
 """Gaussian process latent variable models: curved surfaces in place of planes."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 from sklearn.utils.validation import check_array
 
 from covary import _covary
 from covary._estimator import Estimator, learned, table
+from covary._frames import as_asked, feature_names
 from covary._input import filled, rows_of, whole
 from covary._questions import DecoderQuestions, DensityQuestions
+from covary._types import Answer, Components, Floats, Seed, Table
 
 
 class GPLVM(DecoderQuestions, Estimator):
@@ -71,6 +77,8 @@ class GPLVM(DecoderQuestions, Estimator):
     converged_ : bool
     report_ : dict
         How the fit went; ``report_["gplvm"]`` has `divergence`, the nats per row that each dimension carries.
+    log_likelihood_ : float
+    scale_ : ndarray of shape (p,) or None
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (p,)
 
@@ -104,20 +112,20 @@ class GPLVM(DecoderQuestions, Estimator):
 
     def __init__(
         self,
-        n_components=2,
+        n_components: Components = 2,
         *,
-        kernel="rbf",
-        method="bayes",
-        n_inducing=50,
-        init="ppca",
-        n_init=1,
-        scale="none",
-        tol=1e-5,
-        max_iter=1000,
-        random_state=0,
-        n_threads=None,
-        verbose=False,
-    ):
+        kernel: Any = "rbf",
+        method: Any = "bayes",
+        n_inducing: int = 50,
+        init: Any = "ppca",
+        n_init: int = 1,
+        scale: str = "none",
+        tol: float = 1e-5,
+        max_iter: int = 1000,
+        random_state: Seed = 0,
+        n_threads: int | None = None,
+        verbose: bool | int = False,
+    ) -> None:
         self.n_components = n_components
         self.kernel = kernel
         self.method = method
@@ -133,24 +141,24 @@ class GPLVM(DecoderQuestions, Estimator):
 
     _kind = "gplvm"
 
-    latent_mean_ = table("latent_mean", "ndarray of shape (n, q): means of the positions of the rows of the fit.")
-    latent_variance_ = table("latent_variance", "ndarray of shape (n, q): variances of those positions.")
-    relevance_ = table("relevance", "ndarray of shape (q,): relevance of each dimension relative to the largest.")
-    kernel_relevance_ = table("kernel_relevance", "ndarray of shape (q,): α of the kernel.")
-    inducing_ = table("inducing", "ndarray of shape (M, q): the points that stand for the surface.")
-    mean_ = table("mean", "ndarray of shape (p,): what is taken off each feature.")
+    latent_mean_: Floats = table("latent_mean", "ndarray of shape (n, q): means of the positions of the rows of the fit.")
+    latent_variance_: Floats = table("latent_variance", "ndarray of shape (n, q): variances of those positions.")
+    relevance_: Floats = table("relevance", "ndarray of shape (q,): relevance of each dimension relative to the largest.")
+    kernel_relevance_: Floats = table("kernel_relevance", "ndarray of shape (q,): α of the kernel.")
+    inducing_: Floats = table("inducing", "ndarray of shape (M, q): the points that stand for the surface.")
+    mean_: Floats = table("mean", "ndarray of shape (p,): what is taken off each feature.")
     _noise_variances = table("noise_variances", "ndarray of shape (p,): noise variance of each feature.")
-    n_components_ = learned("n_components", "int: number of latent dimensions, q.")
-    scale_ = learned("scale", "ndarray of shape (p,) or None: what each feature was divided by before the fit.")
+    n_components_: int = learned("n_components", "int: number of latent dimensions, q.")
+    scale_: Floats | None = learned("scale", "ndarray of shape (p,) or None: what each feature was divided by before the fit.")
 
     @property
-    def noise_variance_(self):
+    def noise_variance_(self) -> float | Floats:
         """float or ndarray of shape (p,): noise variance of a cell; one for each feature where they were scaled."""
         each = self._noise_variances
         return each if self.scale_ is not None else float(each[0])
 
     @property
-    def lower_bound_(self):
+    def lower_bound_(self) -> float:
         """float: what was maximised."""
         return self._report()["gplvm"]["objective"]
 
@@ -177,7 +185,7 @@ class GPLVM(DecoderQuestions, Estimator):
         estimator.n_inducing = details.get("inducing", estimator.n_inducing)
         return estimator
 
-    def place(self, X):
+    def place(self, X: Table) -> dict[str, Any]:
         """Positions of rows, how sure they are, and whether another place explains a row about as well.
 
         Parameters
@@ -195,7 +203,7 @@ class GPLVM(DecoderQuestions, Estimator):
         found = model.place(rows_of(self, X), self.n_threads)
         return dict(zip(("mean", "variance", "bound", "ambiguous"), found))
 
-    def inverse_transform(self, Z, return_std=False):
+    def inverse_transform(self, Z: Table, return_std: bool = False) -> Answer:
         """Rows that positions stand for.
 
         Parameters
@@ -206,13 +214,16 @@ class GPLVM(DecoderQuestions, Estimator):
 
         Returns
         -------
-        ndarray of shape (n, p), or two of them
+        ndarray of shape (n, p), or two of them; the frames that `set_output` asks for
         """
         model = self._fitted()
-        Z = check_array(filled(Z), dtype=[np.float64, np.float32], input_name="Z")
+        latent = check_array(filled(Z), dtype=[np.float64, np.float32], input_name="Z")
+        names = feature_names(self)
         if return_std:
-            return model.inverse_transform_with_std(Z.astype(np.float64), self.n_threads)
-        return model.inverse_transform(Z.astype(np.float64), False, Z.dtype == np.float32, self.n_threads)
+            found = model.inverse_transform_with_std(latent.astype(np.float64), self.n_threads)
+            return tuple(as_asked(self, table, Z, names) for table in found)
+        rows = model.inverse_transform(latent.astype(np.float64), False, latent.dtype == np.float32, self.n_threads)
+        return as_asked(self, rows, Z, names)
 
     reconstruct = DensityQuestions.reconstruct
     predict_cells = DensityQuestions.predict_cells

@@ -1,11 +1,17 @@
 """Independent component analysis: components that are independent, not only uncorrelated."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 
 from covary import _covary
 from covary._base import LinearGaussianEstimator, table
 from covary._input import numbers, whole
+from covary._types import Components, Floats, Seed, Self
 
 
 def _has_density(estimator):
@@ -19,20 +25,20 @@ class Sources(LinearGaussianEstimator):
     score_samples = available_if(_has_density)(LinearGaussianEstimator.score_samples)
     score = available_if(_has_density)(LinearGaussianEstimator.score)
 
-    mixing_ = table("mixing", "ndarray of shape (p, q): A, what each source does to each feature.")
-    components_ = table("unmixing", "ndarray of shape (q, p): B, with which sources of a complete row are B(x − μ).")
-    correlation_ = table("correlation", "ndarray of shape (q, q): correlation of the sources.")
-    explained_variance_ = table("variances", "ndarray of shape (q,): what each source adds to the variance.")
-    explained_variance_ratio_ = table("shares", "ndarray of shape (q,): its share of the total variance.")
+    mixing_: Floats = table("mixing", "ndarray of shape (p, q): A, what each source does to each feature.")
+    components_: Floats = table("unmixing", "ndarray of shape (q, p): B, with which sources of a complete row are B(x − μ).")
+    correlation_: Floats = table("correlation", "ndarray of shape (q, q): correlation of the sources.")
+    explained_variance_: Floats = table("variances", "ndarray of shape (q,): what each source adds to the variance.")
+    explained_variance_ratio_: Floats = table("shares", "ndarray of shape (q,): its share of the total variance.")
 
     @property
-    def stability_(self):
+    def stability_(self) -> Floats | None:
         """ndarray of shape (q,) or None: how well each source was found again from other starts."""
         found = self._details().get("stability")
         return None if found is None else np.array(found)
 
     @property
-    def gaussian_(self):
+    def gaussian_(self) -> NDArray[np.bool_]:
         """ndarray of shape (q,), bool: sources that cannot be told from a normal variable."""
         details = self._details()
         contrast = details.get("contrast", np.full(self.n_components_, np.inf))
@@ -42,11 +48,11 @@ class Sources(LinearGaussianEstimator):
         return self._report().get("ica") or {}
 
     @property
-    def partial_fit(self):
+    def partial_fit(self) -> Any:
         raise AttributeError(f"{type(self).__name__} has no partial_fit: passes over all rows find the sources")
 
     @property
-    def merge(self):
+    def merge(self) -> Any:
         raise AttributeError(f"{type(self).__name__} has no merge: passes over all rows find the sources")
 
 
@@ -120,6 +126,8 @@ class ICA(Sources):
     report_ : dict
         How the fit went; ``report_["ica"]`` has `objective` (mean log-likelihood of whitened sources), `starts` and
         `contrast` (how far from normal each source is, in standard errors).
+    loadings_ : ndarray of shape (p, q)
+    scale_ : ndarray of shape (p,) or None
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (p,)
 
@@ -149,19 +157,19 @@ class ICA(Sources):
 
     def __init__(
         self,
-        n_components=None,
+        n_components: Components = None,
         *,
-        method="picard",
-        extended=True,
-        noise=True,
-        n_init=5,
-        scale="none",
-        tol=1e-7,
-        max_iter=500,
-        random_state=0,
-        n_threads=None,
-        verbose=False,
-    ):
+        method: Any = "picard",
+        extended: bool = True,
+        noise: bool = True,
+        n_init: int = 5,
+        scale: str = "none",
+        tol: float = 1e-7,
+        max_iter: int = 500,
+        random_state: Seed = 0,
+        n_threads: int | None = None,
+        verbose: bool | int = False,
+    ) -> None:
         self.n_components = n_components
         self.method = method
         self.extended = extended
@@ -194,7 +202,7 @@ class ICA(Sources):
         return estimator
 
     @classmethod
-    def from_parameters(cls, *, mean, mixing, noise_variance):
+    def from_parameters(cls, *, mean: Any, mixing: Any, noise_variance: Any) -> Self:
         """A fitted model from given numbers.
 
         Parameters

@@ -1,14 +1,18 @@
 """Whatever people call X, as rows that the core can read: looked at where it lies if possible."""
 
+from __future__ import annotations
+
 from contextlib import contextmanager
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from covary._covary import File, Rows
+from covary._covary import Rows
+from covary._file import File
 
 _REALS = [np.float64, np.float32]
 _LARGEST_SEED = 2**32
@@ -26,15 +30,15 @@ class Reader(BaseEstimator):
 class Observed:
     """A sparse matrix of which only the stored cells were seen; see :func:`observed`."""
 
-    def __init__(self, matrix):
+    def __init__(self, matrix: Any) -> None:
         self.matrix = matrix
 
     @property
-    def shape(self):
+    def shape(self) -> Any:
         return self.matrix.shape
 
     @property
-    def dtype(self):
+    def dtype(self) -> Any:
         return self.matrix.dtype
 
     def __repr__(self):
@@ -42,7 +46,7 @@ class Observed:
         return f"covary.observed: {self.matrix.nnz} cells of {n} rows and {p} features were seen"
 
 
-def observed(matrix):
+def observed(matrix: Any) -> Observed:
     """Mark a sparse matrix as *only the stored cells were seen*.
 
     A plain sparse matrix means that the cells which are not stored are 0 (word counts). Ratings are another
@@ -273,12 +277,3 @@ def whole(name, value, largest=_LARGEST_COUNT):
     if not isinstance(value, Integral) or value < 0:
         raise ValueError(f"{name}={value!r} must be a whole number that is not negative")
     return min(int(value), largest)
-
-
-def framed(table, X):
-    """A table (n, p) with the index and the names of X where that is a data frame; of pandas or of polars."""
-    if hasattr(X, "iloc") and hasattr(X, "columns"):
-        return type(X)(table, index=X.index, columns=X.columns)
-    if type(X).__module__.partition(".")[0] == "polars" and hasattr(X, "columns"):
-        return type(X)(table, schema=list(X.columns))
-    return table

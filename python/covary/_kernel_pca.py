@@ -1,6 +1,9 @@
 """Kernel PCA under scikit-learn's names."""
 
+from __future__ import annotations
+
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -10,7 +13,9 @@ from sklearn.utils.validation import check_array, validate_data
 
 from covary import _covary
 from covary._estimator import Estimator, learned, table
+from covary._frames import as_asked, feature_names, in_features
 from covary._input import filled, fixed_seed_of, is_single, real, rows_of, weights_of, whole
+from covary._types import Answer, Components, Floats, Seed, Self, Table, Weights
 
 # scikit-learn's names for what the core calls otherwise.
 _SOLVERS = {"dense": "dual", "arpack": "krylov", "randomized": "krylov"}
@@ -95,6 +100,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     approximation_error_ : float
         Share of the trace of the centred kernel that the landmarks leave out; 0 when all rows are used.
     n_components_ : int
+    converged_ : bool
+    log_likelihood_ : float
+    n_iter_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (p,)
     report_ : dict
@@ -144,36 +152,36 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     _kind = "kpca"
 
-    explained_variance_ratio_ = learned(
+    explained_variance_ratio_: Floats = learned(
         "explained_variance_ratio", "ndarray of shape (q,): share of the trace of the centred kernel."
     )
-    n_components_ = learned("n_components", "int: number of components, q.")
+    n_components_: int = learned("n_components", "int: number of components, q.")
 
     def __init__(
         self,
-        n_components=None,
+        n_components: Components = None,
         *,
-        kernel="linear",
-        gamma=None,
-        degree=3,
-        coef0=1,
-        kernel_params=None,
-        alpha=1.0,
-        fit_inverse_transform=False,
-        eigen_solver="auto",
-        tol=0,
-        max_iter=None,
-        iterated_power="auto",
-        remove_zero_eig=False,
-        random_state=None,
-        copy_X=True,
-        n_jobs=None,
-        n_landmarks=None,
-        landmarks="pivoted",
-        inverse="fixed-point",
-        n_threads=None,
-        verbose=False,
-    ):
+        kernel: Any = "linear",
+        gamma: Any = None,
+        degree: int = 3,
+        coef0: int = 1,
+        kernel_params: Any = None,
+        alpha: float = 1.0,
+        fit_inverse_transform: bool = False,
+        eigen_solver: Any = "auto",
+        tol: float = 0,
+        max_iter: int | None = None,
+        iterated_power: Any = "auto",
+        remove_zero_eig: bool = False,
+        random_state: Seed = None,
+        copy_X: bool = True,
+        n_jobs: int | None = None,
+        n_landmarks: Any = None,
+        landmarks: Any = "pivoted",
+        inverse: Any = "fixed-point",
+        n_threads: int | None = None,
+        verbose: bool | int = False,
+    ) -> None:
         self.n_components = n_components
         self.kernel = kernel
         self.gamma = gamma
@@ -198,7 +206,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     # -- fitting ---------------------------------------------------------------------------------------------
 
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X: Table, y: Any = None, sample_weight: Weights = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -300,12 +308,12 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     # -- numbers ---------------------------------------------------------------------------------------------
 
     @property
-    def eigenvalues_(self):
+    def eigenvalues_(self) -> Floats:
         """ndarray of shape (q,): eigenvalues of the centred kernel matrix."""
         return self._fitted().explained_variance * self._report()["weight"]
 
     @property
-    def eigenvectors_(self):
+    def eigenvectors_(self) -> Floats:
         """ndarray of shape (n, q): eigenvectors of the centred kernel matrix; not with landmarks."""
         if self.landmarks_ is not None:
             raise AttributeError("landmarks stand for the rows, so there are no eigenvectors of their kernel matrix")
@@ -314,7 +322,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return vectors / np.where(roots > 0, roots, 1.0)[:, None]
 
     @property
-    def X_fit_(self):
+    def X_fit_(self) -> Floats:
         """ndarray of shape (n, p): the rows of the fit; with landmarks those."""
         self._fitted()
         if "_rows_of_function" in self.__dict__:
@@ -324,34 +332,34 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return self._points
 
     @property
-    def landmarks_(self):
+    def landmarks_(self) -> Floats | None:
         """ndarray of shape (m, p) or None: the landmarks; None when all rows are used."""
         return None if self._kernel_report().get("landmarks") is None else self._points
 
     @property
-    def approximation_error_(self):
+    def approximation_error_(self) -> float:
         """float: share of the trace of the centred kernel that the landmarks leave out; 0 when all rows are used."""
         return self._kernel_report()["left_out"]
 
     @property
-    def gamma_(self):
+    def gamma_(self) -> float:
         """float: γ of the kernel; 1/p where the kernel has none and nothing was given, as in scikit-learn."""
         if self._kernel_report().get("gamma") is not None:
             return float(self._gamma[0])
         return 1 / self.n_features_in_ if self.gamma is None else self.gamma
 
     @property
-    def noise_variance_(self):
+    def noise_variance_(self) -> float:
         """float: mean of the eigenvalues that were left out, (trace − kept)/(n − 1 − q)."""
         return float(self._noise[0])
 
     @property
-    def X_transformed_fit_(self):
+    def X_transformed_fit_(self) -> Floats:
         """ndarray of shape (n, q): coordinates of the rows of the fit, or of the landmarks."""
         return self._for_inverse().coordinates_of_points(self.n_threads)
 
     @property
-    def dual_coef_(self):
+    def dual_coef_(self) -> Floats:
         """ndarray of shape (n, p): weights of the regression from coordinates to rows around their mean."""
         return self._for_inverse().ridge_weights(self.n_threads)
 
@@ -377,7 +385,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         X = validate_data(self, filled(X), accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         return _covary.Rows.dense(self._values(X, self._rows_of_function), None, None)
 
-    def transform(self, X):
+    def transform(self, X: Table) -> Answer:
         """Coordinates of each row along the components in the feature space.
 
         Parameters
@@ -402,7 +410,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             )
         return model
 
-    def inverse_transform(self, X):
+    def inverse_transform(self, X: Table) -> Answer:
         """Rows whose images in the feature space are near the points with these coordinates (pre-images).
 
         Parameters
@@ -416,9 +424,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         model = self._for_inverse()
         single = getattr(X, "dtype", None) == np.float32
         latent = check_array(filled(X), dtype=np.float64, order="C")
-        return model.inverse_transform(latent, False, single, self.n_threads)
+        rows = model.inverse_transform(latent, False, single, self.n_threads)
+        return as_asked(self, rows, X, feature_names(self))
 
-    def reconstruct(self, X):
+    def reconstruct(self, X: Table) -> Answer:
         """Each row rebuilt from its coordinates: denoised.
 
         Parameters
@@ -431,9 +440,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         """
         model = self._for_inverse()
         rows = rows_of(self, X)
-        return model.reconstruct(rows, "orthogonal", is_single(X, rows), self.n_threads)
+        return in_features(self, model.reconstruct(rows, "orthogonal", is_single(X, rows), self.n_threads), X)
 
-    def score_samples(self, X):
+    def score_samples(self, X: Table) -> Floats:
         """Novelty: squared distance of each row from the components in the feature space.
 
         k̃(x, x) − Σ of the squared coordinates, what SPE is for PCA. The larger, the less the row is like those of

@@ -1,6 +1,9 @@
 """k-means under scikit-learn's names."""
 
+from __future__ import annotations
+
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
@@ -10,7 +13,9 @@ from sklearn.utils.validation import check_array
 
 from covary import _covary
 from covary._estimator import Estimator, table
+from covary._frames import in_features
 from covary._input import features_restored_on_failure, filled, fixed_seed_of, is_single, rows_of, weights_of, whole
+from covary._types import Answer, Floats, Integers, Seed, Self, Table, Weights
 from covary._warn import warn
 
 _AUTO = (1, 10)
@@ -65,6 +70,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
     cluster_weights_ : ndarray of shape (K,)
         Share of the weight of each cluster.
     n_iter_ : int
+    converged_ : bool
+    log_likelihood_ : float
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (p,)
     report_ : dict
@@ -100,24 +107,24 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
 
     _kind = "kmeans"
 
-    cluster_centers_ = table("centres", "ndarray of shape (K, p): the centres, in descending weight.")
-    cluster_weights_ = table("shares", "ndarray of shape (K,): share of the weight of each cluster.")
+    cluster_centers_: Floats = table("centres", "ndarray of shape (K, p): the centres, in descending weight.")
+    cluster_weights_: Floats = table("shares", "ndarray of shape (K,): share of the weight of each cluster.")
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters: int = 8,
         *,
-        init="k-means++",
-        n_init="auto",
-        max_iter=300,
-        tol=1e-4,
-        verbose=0,
-        random_state=None,
-        copy_x=True,
-        algorithm="lloyd",
-        polish=True,
-        n_threads=None,
-    ):
+        init: Any = "k-means++",
+        n_init: Any = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        verbose: bool | int = 0,
+        random_state: Seed = None,
+        copy_x: bool = True,
+        algorithm: Any = "lloyd",
+        polish: bool = True,
+        n_threads: int | None = None,
+    ) -> None:
         self.n_clusters = n_clusters
         self.init = init
         self.n_init = n_init
@@ -132,7 +139,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
 
     # -- fitting ---------------------------------------------------------------------------------------------
 
-    def fit_predict(self, X, y=None, sample_weight=None):
+    def fit_predict(self, X: Table, y: Any = None, sample_weight: Weights = None) -> Integers:
         """Fit, and the cluster of each row.
 
         Parameters
@@ -147,7 +154,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         """
         return self.fit(X, sample_weight=sample_weight).labels_
 
-    def fit_transform(self, X, y=None, sample_weight=None):
+    def fit_transform(self, X: Table, y: Any = None, sample_weight: Weights = None) -> Answer:
         """Fit, and the distances of each row to the centres.
 
         Parameters
@@ -162,7 +169,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         """
         return self.fit(X, sample_weight=sample_weight).transform(X)
 
-    def partial_fit(self, X, y=None, sample_weight=None):
+    def partial_fit(self, X: Table, y: Any = None, sample_weight: Weights = None) -> Self:
         """Take in a batch of rows: the first is fitted, each other moves the centres once.
 
         Each row goes to its nearest centre, and each centre to the mean of all rows that it was given so far
@@ -281,7 +288,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
 
     # -- questions -------------------------------------------------------------------------------------------
 
-    def predict(self, X):
+    def predict(self, X: Table) -> Integers:
         """The cluster of each row: the nearest centre, by the observed cells.
 
         Parameters
@@ -295,7 +302,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         model = self._fitted()
         return model.nearest(rows_of(self, X), self.n_threads)[0]
 
-    def transform(self, X):
+    def transform(self, X: Table) -> Answer:
         """Distances of each row to the centres, over the observed cells.
 
         Parameters
@@ -310,7 +317,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         rows = rows_of(self, X)
         return model.transform(rows, False, is_single(X, rows), self.n_threads)
 
-    def reconstruct(self, X):
+    def reconstruct(self, X: Table) -> Answer:
         """Each row replaced by the centre of its cluster: vector quantisation.
 
         Parameters
@@ -323,9 +330,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         """
         model = self._fitted()
         rows = rows_of(self, X)
-        return model.reconstruct(rows, "orthogonal", is_single(X, rows), self.n_threads)
+        return in_features(self, model.reconstruct(rows, "orthogonal", is_single(X, rows), self.n_threads), X)
 
-    def score(self, X, y=None, sample_weight=None):
+    def score(self, X: Table, y: Any = None, sample_weight: Weights = None) -> float:
         """The opposite of the sum of squared distances of the rows to their centres.
 
         Parameters
@@ -345,7 +352,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
     # -- how it went -----------------------------------------------------------------------------------------
 
     @property
-    def inertia_(self):
+    def inertia_(self) -> float:
         """float: sum of squared distances of the rows to their centres."""
         return self._report()["clusters"]["inertia"]
 

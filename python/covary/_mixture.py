@@ -1,15 +1,23 @@
 """Mixtures of PPCA and of factor analysers."""
 
+from __future__ import annotations
+
 from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import DensityMixin
 
 from covary import _covary
 from covary._estimator import Estimator, table
+from covary._frames import as_asked
 from covary._input import numbers, rows_of, weights_of, whole
 from covary._questions import DensityQuestions
 from covary._steps import Steps
+from covary._types import Answer, Components, Floats, Integers, Seed, Self, Table, Weights
+
+if TYPE_CHECKING:
+    from covary._ppca import PPCA
 
 _RANDOM_STARTS = 50
 
@@ -133,23 +141,23 @@ class MixturePPCA(Steps, DensityQuestions, DensityMixin, Estimator):
 
     def __init__(
         self,
-        n_components=1,
-        n_latent=None,
+        n_components: Components = 1,
+        n_latent: Any = None,
         *,
-        noise="isotropic",
-        shared_noise=False,
-        prior="auto",
-        method="em",
-        init="k-means++",
-        n_init="auto",
-        scale="none",
-        tol=1e-8,
-        max_iter=500,
-        random_state=0,
-        warm_start=False,
-        n_threads=None,
-        verbose=False,
-    ):
+        noise: Any = "isotropic",
+        shared_noise: bool = False,
+        prior: Any = "auto",
+        method: Any = "em",
+        init: Any = "k-means++",
+        n_init: Any = "auto",
+        scale: str = "none",
+        tol: float = 1e-8,
+        max_iter: int = 500,
+        random_state: Seed = 0,
+        warm_start: bool = False,
+        n_threads: int | None = None,
+        verbose: bool | int = False,
+    ) -> None:
         self.n_components = n_components
         self.n_latent = n_latent
         self.noise = noise
@@ -168,14 +176,14 @@ class MixturePPCA(Steps, DensityQuestions, DensityMixin, Estimator):
 
     _kind = "mixture"
 
-    weights_ = table("weights", "ndarray of shape (K,): shares of the groups.")
-    means_ = table("means", "ndarray of shape (K, p): means of the groups.")
-    loadings_ = table("group_loadings", "ndarray of shape (K, p, q): W of each group.")
-    noise_variance_ = table("group_noise_variance", "ndarray of shape (K,) or (K, p): noise of each group.")
-    n_latent_ = table("group_latent", "ndarray of shape (K,): latent variables of each group.")
+    weights_: Floats = table("weights", "ndarray of shape (K,): shares of the groups.")
+    means_: Floats = table("means", "ndarray of shape (K, p): means of the groups.")
+    loadings_: Floats = table("group_loadings", "ndarray of shape (K, p, q): W of each group.")
+    noise_variance_: Floats = table("group_noise_variance", "ndarray of shape (K,) or (K, p): noise of each group.")
+    n_latent_: Integers = table("group_latent", "ndarray of shape (K,): latent variables of each group.")
 
     @property
-    def n_components_(self):
+    def n_components_(self) -> int:
         """int: number of groups, K."""
         return len(self.weights_)
 
@@ -184,22 +192,22 @@ class MixturePPCA(Steps, DensityQuestions, DensityMixin, Estimator):
         return self._fitted().n_components
 
     @property
-    def bic_(self):
+    def bic_(self) -> float:
         """float: Bayesian information criterion of the rows of the fit, -2 log-likelihood + parameters · log n."""
         return self._criterion("bic")
 
     @property
-    def aic_(self):
+    def aic_(self) -> float:
         """float: Akaike's information criterion of the rows of the fit."""
         return self._criterion("aic")
 
     @property
-    def icl_(self):
+    def icl_(self) -> float:
         """float: integrated completed likelihood of the rows of the fit, BIC + 2 · entropy of the groups."""
         return self._criterion("icl")
 
     @property
-    def elbo_(self):
+    def elbo_(self) -> float:
         """float: the lower bound on the log evidence, of method="vb"."""
         found = (self._report().get("mixture") or {}).get("variational")
         if found is None:
@@ -308,7 +316,7 @@ class MixturePPCA(Steps, DensityQuestions, DensityMixin, Estimator):
 
     # -- groups ----------------------------------------------------------------------------------------------
 
-    def predict(self, X):
+    def predict(self, X: Table) -> Integers:
         """The most probable group of each row, by its observed cells.
 
         Parameters
@@ -323,7 +331,7 @@ class MixturePPCA(Steps, DensityQuestions, DensityMixin, Estimator):
         model = self._fitted()
         return model.assign(rows_of(self, X), self.n_threads)
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Table) -> Answer:
         """The probability of each group for each row, by its observed cells.
 
         Parameters
@@ -332,12 +340,15 @@ class MixturePPCA(Steps, DensityQuestions, DensityMixin, Estimator):
 
         Returns
         -------
-        ndarray of shape (n, K)
+        ndarray of shape (n, K), or the frame that `set_output` asks for, with columns group0, group1, …
         """
-        model = self._fitted()
-        return model.probabilities(rows_of(self, X), self.n_threads)
+        found = self._probabilities(X)
+        return as_asked(self, found, X, [f"group{k}" for k in range(found.shape[1])])
 
-    def fit_predict(self, X, y=None, sample_weight=None):
+    def _probabilities(self, X):
+        return self._fitted().probabilities(rows_of(self, X), self.n_threads)
+
+    def fit_predict(self, X: Table, y: Any = None, sample_weight: Weights = None) -> Integers:
         """Fit the model, and give the most probable group of each row.
 
         Parameters
@@ -352,7 +363,7 @@ class MixturePPCA(Steps, DensityQuestions, DensityMixin, Estimator):
         """
         return self.fit(X, sample_weight=sample_weight).predict(X)
 
-    def posterior(self, X):
+    def posterior(self, X: Table) -> tuple[Floats, Floats, Floats]:
         """Probability of each group and, given the group, mean and covariance of the latent variables.
 
         Parameters
@@ -368,7 +379,7 @@ class MixturePPCA(Steps, DensityQuestions, DensityMixin, Estimator):
         model = self._fitted()
         return model.mixture_posterior(rows_of(self, X), self.n_threads)
 
-    def component(self, k):
+    def component(self, k: Any) -> PPCA:
         """A group as a model of its own.
 
         Parameters
@@ -385,7 +396,7 @@ class MixturePPCA(Steps, DensityQuestions, DensityMixin, Estimator):
 
         return PPCA._of(self._fitted().component(whole("k", k)), n_threads=self.n_threads)
 
-    def bic(self, X, sample_weight=None):
+    def bic(self, X: Table, sample_weight: Weights = None) -> float:
         """Bayesian information criterion of rows: -2 log-likelihood + parameters · log n; smaller is better.
 
         Parameters
@@ -400,7 +411,7 @@ class MixturePPCA(Steps, DensityQuestions, DensityMixin, Estimator):
         likelihood, n = self._likelihood(X, sample_weight)
         return -2 * likelihood + self._n_parameters() * np.log(n)
 
-    def aic(self, X, sample_weight=None):
+    def aic(self, X: Table, sample_weight: Weights = None) -> float:
         """Akaike's information criterion of rows: -2 log-likelihood + 2 · parameters; smaller is better.
 
         Parameters
@@ -414,7 +425,7 @@ class MixturePPCA(Steps, DensityQuestions, DensityMixin, Estimator):
         """
         return -2 * self._likelihood(X, sample_weight)[0] + 2 * self._n_parameters()
 
-    def icl(self, X, sample_weight=None):
+    def icl(self, X: Table, sample_weight: Weights = None) -> float:
         """Integrated completed likelihood of rows: BIC + 2 · entropy of their groups; smaller is better.
 
         Parameters
@@ -426,7 +437,7 @@ class MixturePPCA(Steps, DensityQuestions, DensityMixin, Estimator):
         -------
         float
         """
-        p = self.predict_proba(X)
+        p = self._probabilities(X)
         entropy = -np.sum(p * np.log(np.where(p > 0, p, 1)), axis=1)
         weights = weights_of(sample_weight, len(p))
         return self.bic(X, sample_weight) + 2 * float(np.sum(entropy if weights is None else weights * entropy))
@@ -447,7 +458,7 @@ class MixturePPCA(Steps, DensityQuestions, DensityMixin, Estimator):
         return k - 1 + k * p + loadings + noises * k
 
     @classmethod
-    def from_parameters(cls, *, weights, means, loadings, noise_variance):
+    def from_parameters(cls, *, weights: Any, means: Any, loadings: Any, noise_variance: Any) -> Self:
         """A fitted mixture from given numbers.
 
         Parameters

@@ -1,10 +1,14 @@
 """Classical PCA under scikit-learn's names."""
 
+from __future__ import annotations
+
 from numbers import Integral
+from typing import Any
 
 from covary import _covary
 from covary._base import LinearGaussianEstimator, learned
 from covary._input import fixed_seed_of
+from covary._types import Components, Floats, Seed
 
 # scikit-learn's names for what the core calls otherwise.
 _SOLVERS = {"full": "svd", "covariance_eigh": "eigen", "arpack": "krylov", "randomized": "krylov"}
@@ -63,6 +67,10 @@ class PCA(LinearGaussianEstimator):
         Mean variance along the p − q directions left out, divisor n − 1.
     loadings_ : ndarray of shape (p, q)
         W of the density that goes with the projection.
+    converged_ : bool
+    log_likelihood_ : float
+    n_iter_ : int
+    scale_ : ndarray of shape (p,) or None
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (p,)
     report_ : dict
@@ -84,25 +92,25 @@ class PCA(LinearGaussianEstimator):
     array([6.3006, 0.5498])
     """
 
-    singular_values_ = learned("singular_values", "ndarray of shape (q,): singular values of the centred rows.")
-    n_samples_ = learned("n_rows", "int: number of rows of positive weight.")
+    singular_values_: Floats = learned("singular_values", "ndarray of shape (q,): singular values of the centred rows.")
+    n_samples_: int = learned("n_rows", "int: number of rows of positive weight.")
 
     def __init__(
         self,
-        n_components=None,
+        n_components: Components = None,
         *,
-        copy=True,
-        whiten=False,
-        svd_solver="auto",
-        tol=0.0,
-        iterated_power="auto",
-        n_oversamples=10,
-        power_iteration_normalizer="auto",
-        random_state=None,
-        scale="none",
-        n_threads=None,
-        verbose=False,
-    ):
+        copy: bool = True,
+        whiten: bool = False,
+        svd_solver: Any = "auto",
+        tol: float = 0.0,
+        iterated_power: Any = "auto",
+        n_oversamples: int = 10,
+        power_iteration_normalizer: Any = "auto",
+        random_state: Seed = None,
+        scale: str = "none",
+        n_threads: int | None = None,
+        verbose: bool | int = False,
+    ) -> None:
         self.n_components = n_components
         self.copy = copy
         self.whiten = whiten

@@ -1,12 +1,15 @@
 """Probabilistic PCA."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from covary import _covary
 from covary._base import LinearGaussianEstimator
 from covary._input import numbers
+from covary._types import Components, Seed, Self
 
 
 class PPCAErrors(NamedTuple):
@@ -76,6 +79,7 @@ class PPCA(LinearGaussianEstimator):
     n_iter_ : int
     converged_ : bool
     report_ : dict
+    scale_ : ndarray of shape (p,) or None
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (p,)
         When the rows had names.
@@ -112,16 +116,16 @@ class PPCA(LinearGaussianEstimator):
 
     def __init__(
         self,
-        n_components=None,
+        n_components: Components = None,
         *,
-        solver="auto",
-        scale="none",
-        tol=1e-8,
-        max_iter=1000,
-        random_state=0,
-        n_threads=None,
-        verbose=False,
-    ):
+        solver: str = "auto",
+        scale: str = "none",
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+        random_state: Seed = 0,
+        n_threads: int | None = None,
+        verbose: bool | int = False,
+    ) -> None:
         self.n_components = n_components
         self.solver = solver
         self.scale = scale
@@ -133,7 +137,7 @@ class PPCA(LinearGaussianEstimator):
 
     _kind = "ppca"
 
-    def standard_errors(self):
+    def standard_errors(self) -> PPCAErrors:
         """Standard errors of mean, noise variance, explained variances and loadings, for many rows [A63]_.
 
         Returns
@@ -164,7 +168,7 @@ class PPCA(LinearGaussianEstimator):
         """
         return PPCAErrors(**self._fitted().standard_errors(self.n_threads))
 
-    def intervals(self, level=None):
+    def intervals(self, level: float | None = None) -> PPCAIntervals:
         """Confidence intervals of mean, noise variance, explained variances and loadings, from complete rows.
 
         The mean has Student's intervals, variances have those of χ² distributions, which hold with few rows
@@ -203,7 +207,7 @@ class PPCA(LinearGaussianEstimator):
         return PPCAIntervals(**self._fitted().intervals(level, self.n_threads))
 
     @classmethod
-    def from_parameters(cls, *, mean, loadings, noise_variance):
+    def from_parameters(cls, *, mean: Any, loadings: Any, noise_variance: Any) -> Self:
         """A fitted model from given numbers.
 
         Parameters

@@ -9,6 +9,7 @@ from covary._fastica import FastICA
 from covary._files import load, read
 from covary._gplvm import GPLVM
 from covary._ica import ICA
+from covary._imputer import Imputer
 from covary._input import observed
 from covary._kernel_pca import KernelPCA
 from covary._kmeans import KMeans
@@ -30,6 +31,7 @@ __all__ = [
     "GPLVM",
     "GroupSelection",
     "ICA",
+    "Imputer",
     "KMeans",
     "KernelPCA",
     "KernelSelection",

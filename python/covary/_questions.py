@@ -1,12 +1,19 @@
 """What estimators can be asked; the answers are the core's."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array
 
-from covary import _covary
-from covary._input import Observed, filled, framed, is_single, numbers, rows_of, seed_of, weights_of, whole
+from covary._frames import as_asked, columns_as_asked, feature_names, framed, in_features
+from covary._input import Observed, filled, is_single, numbers, rows_of, seed_of, weights_of, whole
+from covary._types import Answer, Floats, Integers, Seed, Table, Weights
 
+if TYPE_CHECKING:
+    from covary._factor import FactorAnalysis
 
 # Names of features in a message.
 _SHOWN = 8
@@ -48,7 +55,7 @@ class LatentQuestions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     def _n_features_out(self):
         return self.n_components_
 
-    def transform(self, X):
+    def transform(self, X: Table) -> Answer:
         """Latent coordinates of each row, given the cells that were observed.
 
         Parameters
@@ -63,7 +70,7 @@ class LatentQuestions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         rows = rows_of(self, X)
         return model.transform(rows, self._whitens(), is_single(X, rows), self.n_threads)
 
-    def impute(self, X, return_std=False):
+    def impute(self, X: Table, return_std: bool = False) -> Answer:
         """Impute the missing values of each row from its observed cells; observed cells stay as they are.
 
         Parameters
@@ -74,13 +81,16 @@ class LatentQuestions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
         Returns
         -------
-        ndarray of shape (n, p), or two of them
+        ndarray of shape (n, p), or two of them; frames where X is one
         """
         model = self._fitted()
         rows = rows_of(self, X)
-        return (model.impute_with_std if return_std else model.impute)(rows, is_single(X, rows), self.n_threads)
+        if not return_std:
+            return in_features(self, model.impute(rows, is_single(X, rows), self.n_threads), X)
+        found = model.impute_with_std(rows, is_single(X, rows), self.n_threads)
+        return tuple(in_features(self, table, X) for table in found)
 
-    def sample_missing(self, X, n_draws=1, random_state=0):
+    def sample_missing(self, X: Table, n_draws: int = 1, random_state: Seed = 0) -> Floats:
         """Draw the missing cells of each row given the observed ones: multiple imputation.
 
         Parameters
@@ -98,7 +108,7 @@ class LatentQuestions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         n_draws = whole("n_draws", n_draws)
         return model.sample_missing(rows_of(self, X), n_draws, seed_of(random_state), self.n_threads)
 
-    def conditional(self, x):
+    def conditional(self, x: Table) -> tuple[Integers, Floats, Floats]:
         """Distribution of the missing cells of one row, given the others.
 
         Parameters
@@ -119,7 +129,7 @@ class LatentQuestions(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 class DecoderQuestions(LatentQuestions):
     """Questions about a model with one set of latent coordinates, which lead back to rows."""
 
-    def posterior(self, X):
+    def posterior(self, X: Table) -> tuple[Floats, Floats]:
         """Mean and covariance of the latent variables of each row, given the cells that were observed.
 
         Parameters
@@ -134,7 +144,7 @@ class DecoderQuestions(LatentQuestions):
         model = self._fitted()
         return model.posterior(rows_of(self, X), self.n_threads)
 
-    def inverse_transform(self, Z):
+    def inverse_transform(self, Z: Table) -> Answer:
         """Rows that latent coordinates stand for.
 
         Parameters
@@ -143,19 +153,21 @@ class DecoderQuestions(LatentQuestions):
 
         Returns
         -------
-        ndarray of shape (n, p)
+        ndarray of shape (n, p), or the frame that `set_output` asks for
         """
         model = self._fitted()
-        Z = check_array(
+        latent = check_array(
             filled(Z), dtype=[np.float64, np.float32], ensure_all_finite=False, ensure_min_features=0, input_name="Z"
         )
-        return model.inverse_transform(Z.astype(np.float64), self._whitens(), Z.dtype == np.float32, self.n_threads)
+        single = latent.dtype == np.float32
+        rows = model.inverse_transform(latent.astype(np.float64), self._whitens(), single, self.n_threads)
+        return as_asked(self, rows, Z, feature_names(self))
 
 
 class DensityQuestions(LatentQuestions):
     """Questions about a density with latent coordinates."""
 
-    def reconstruct(self, X, kind="orthogonal"):
+    def reconstruct(self, X: Table, kind: str = "orthogonal") -> Answer:
         """Each row rebuilt from its latent coordinates, the missing cells too.
 
         Parameters
@@ -167,13 +179,13 @@ class DensityQuestions(LatentQuestions):
 
         Returns
         -------
-        ndarray of shape (n, p)
+        ndarray of shape (n, p), or a frame where X is one
         """
         model = self._fitted()
         rows = rows_of(self, X)
-        return model.reconstruct(rows, kind, is_single(X, rows), self.n_threads)
+        return in_features(self, model.reconstruct(rows, kind, is_single(X, rows), self.n_threads), X)
 
-    def score_samples(self, X):
+    def score_samples(self, X: Table) -> Floats:
         """Log density of the observed cells of each row; a row with none scores 0.
 
         Parameters
@@ -187,7 +199,7 @@ class DensityQuestions(LatentQuestions):
         model = self._fitted()
         return model.score_samples(rows_of(self, X), self.n_threads)
 
-    def score(self, X, y=None, sample_weight=None):
+    def score(self, X: Table, y: Any = None, sample_weight: Weights = None) -> float:
         """Mean log density of the rows: what cross-validation compares.
 
         Parameters
@@ -203,7 +215,7 @@ class DensityQuestions(LatentQuestions):
         scores = self.score_samples(X)
         return float(np.average(scores, weights=weights_of(sample_weight, len(scores))))
 
-    def predict_cells(self, X, rows, columns):
+    def predict_cells(self, X: Table, rows: Any, columns: Any) -> tuple[Floats, Floats]:
         """Mean and standard deviation of named cells, given what else was seen of their rows.
 
         Parameters
@@ -226,7 +238,7 @@ class DensityQuestions(LatentQuestions):
             raise ValueError(f"rows and columns name cells in pairs, but there are {len(rows)} and {len(columns)}")
         return model.predict_cells(given, list(zip(rows.tolist(), columns.tolist())), self.n_threads)
 
-    def outliers(self, X):
+    def outliers(self, X: Table) -> Answer:
         """How far each row is from what the model expects, by its observed cells.
 
         Parameters
@@ -235,14 +247,16 @@ class DensityQuestions(LatentQuestions):
 
         Returns
         -------
-        dict of ndarrays of shape (n,)
+        dict of ndarrays of shape (n,), or the frame that `set_output` asks for
             `t2`: Hotelling's T², squared distance within the plane in units of its variance; `spe`: squared
             distance from the plane; `p_value`: probability that a row of the model lies at least as far out.
         """
-        model = self._fitted()
-        return model.outliers(rows_of(self, X), self.n_threads)
+        return columns_as_asked(self, self._distances(X), X)
 
-    def contributions(self, X):
+    def _distances(self, X):
+        return self._fitted().outliers(rows_of(self, X), self.n_threads)
+
+    def contributions(self, X: Table) -> dict[str, Any]:
         """What each cell adds to the distance of its row, and what the rest of the row expects of it.
 
         Parameters
@@ -286,7 +300,7 @@ class DensityQuestions(LatentQuestions):
         model = self._fitted()
         return {name: framed(table, X) for name, table in model.contributions(rows_of(self, X), self.n_threads).items()}
 
-    def limits(self, level=0.99, X=None):
+    def limits(self, level: float = 0.99, X: Table = None) -> dict[str, Any]:
         """Control limits of T² and SPE: what new rows of the model stay below with probability `level`.
 
         Parameters
@@ -317,7 +331,7 @@ class DensityQuestions(LatentQuestions):
         found = self._fitted().limits(float(level), rows, self.n_threads)
         return found if X is not None else {name: float(values[0]) for name, values in found.items()}
 
-    def sample(self, n=1, random_state=0):
+    def sample(self, n: int = 1, random_state: Seed = 0) -> Floats:
         """Draw rows from the model.
 
         Parameters
@@ -332,7 +346,7 @@ class DensityQuestions(LatentQuestions):
         """
         return self._fitted().sample(whole("n", n), seed_of(random_state), self.n_threads)
 
-    def marginal(self, features):
+    def marginal(self, features: Any) -> Any:
         """The model of some of the features.
 
         Parameters
@@ -365,7 +379,7 @@ class DensityQuestions(LatentQuestions):
             )
         return names.index(feature)
 
-    def get_covariance(self):
+    def get_covariance(self) -> Floats:
         """Covariance of the features under the model, W Wᵀ + noise.
 
         Returns
@@ -374,7 +388,7 @@ class DensityQuestions(LatentQuestions):
         """
         return self._fitted().covariance()
 
-    def get_precision(self):
+    def get_precision(self) -> Floats:
         """Inverse of the covariance.
 
         Returns
@@ -387,7 +401,7 @@ class DensityQuestions(LatentQuestions):
 class Questions(DecoderQuestions, DensityQuestions):
     """Questions about one linear-Gaussian model, x = W z + μ + ε."""
 
-    def rotate(self, method="varimax", **options):
+    def rotate(self, method: Any = "varimax", **options: Any) -> FactorAnalysis:
         """The same model with its loadings, on the scale of correlations, turned so that they can be read.
 
         Parameters

@@ -1,6 +1,9 @@
 """Robust probabilistic PCA."""
 
+from __future__ import annotations
+
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
@@ -8,6 +11,7 @@ from covary import _covary
 from covary._base import LinearGaussianEstimator, table
 from covary._input import numbers, rows_of
 from covary._steps import Steps
+from covary._types import Components, Floats, Seed, Self, Table, Weights
 
 _nu = table("nu", "ndarray of shape (1,): ν.")
 
@@ -75,6 +79,7 @@ class RobustPPCA(Steps, LinearGaussianEstimator):
     report_ : dict
         How the fit went; ``report_["robust"]`` has `degrees_of_freedom`, whether they were `found`,
         `low_rows` (those whose weight is below 1/2) and `least_weight`.
+    scale_ : ndarray of shape (p,) or None
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (p,)
         When the rows had names.
@@ -114,17 +119,17 @@ class RobustPPCA(Steps, LinearGaussianEstimator):
 
     def __init__(
         self,
-        n_components=None,
+        n_components: Components = None,
         *,
-        nu="auto",
-        solver="auto",
-        scale="none",
-        tol=1e-8,
-        max_iter=1000,
-        random_state=0,
-        n_threads=None,
-        verbose=False,
-    ):
+        nu: Any = "auto",
+        solver: str = "auto",
+        scale: str = "none",
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+        random_state: Seed = 0,
+        n_threads: int | None = None,
+        verbose: bool | int = False,
+    ) -> None:
         self.n_components = n_components
         self.nu = nu
         self.solver = solver
@@ -144,7 +149,7 @@ class RobustPPCA(Steps, LinearGaussianEstimator):
             raise ValueError(f"nu={self.nu!r} must be a number above 0, float('inf') or 'auto'")
         return {"solver": self.solver, "nu": float(self.nu)}
 
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X: Table, y: Any = None, sample_weight: Weights = None) -> Self:
         super().fit(X, y, sample_weight=sample_weight)
         # Rows in a plane without noise have no density, and no weights.
         known = not np.isinf(self.log_likelihood_)
@@ -157,16 +162,16 @@ class RobustPPCA(Steps, LinearGaussianEstimator):
         self._weights = self._fitted().row_weights(rows, self.n_threads)
 
     @property
-    def merge(self):
+    def merge(self) -> Any:
         raise AttributeError("RobustPPCA has no merge: weights depend on the model, so rows must be read again")
 
     @property
-    def nu_(self):
+    def nu_(self) -> float:
         """float: degrees of freedom ν, given or found."""
         return float(_nu.fget(self)[0])
 
     @property
-    def weights_(self):
+    def weights_(self) -> Floats | None:
         """ndarray of shape (n,): how much each row of the fit counts."""
         self._fitted()
         if self.__dict__.get("_weights") is None:
@@ -175,7 +180,7 @@ class RobustPPCA(Steps, LinearGaussianEstimator):
             )
         return self._weights
 
-    def row_weights(self, X):
+    def row_weights(self, X: Table) -> Floats:
         """How much rows would count in a fit that ended at this model.
 
         Parameters
@@ -198,7 +203,7 @@ class RobustPPCA(Steps, LinearGaussianEstimator):
         return estimator
 
     @classmethod
-    def from_parameters(cls, *, mean, loadings, noise_variance, nu):
+    def from_parameters(cls, *, mean: Any, loadings: Any, noise_variance: Any, nu: Any) -> Self:
         """A fitted model from given numbers.
 
         Parameters

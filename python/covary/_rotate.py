@@ -1,12 +1,15 @@
 """Rotations: loadings turned so that they can be read."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_array
 
 from covary import _covary
 from covary._input import filled, numbers
+from covary._types import Seed
 
 #: The core has one parameter; each method calls it by its own name.
 _PARAMETERS = {"power": ("promax",), "gamma": ("oblimin",), "delta": ("geomin", "geomin-orthogonal")}
@@ -56,19 +59,19 @@ class Rotation:
 
     def __init__(
         self,
-        method,
+        method: Any,
         *,
-        power=None,
-        gamma=None,
-        delta=None,
-        target=None,
-        oblique=None,
-        kaiser=None,
-        n_starts=None,
-        random_state=0,
-        tol=None,
-        max_iter=None,
-    ):
+        power: Any = None,
+        gamma: Any = None,
+        delta: Any = None,
+        target: Any = None,
+        oblique: Any = None,
+        kaiser: Any = None,
+        n_starts: Any = None,
+        random_state: Seed = 0,
+        tol: float | None = None,
+        max_iter: int | None = None,
+    ) -> None:
         self.method = method
         self.power = power
         self.gamma = gamma
@@ -135,7 +138,7 @@ def rotation_of(rotation):
     return rotation._core()
 
 
-def rotate(loadings, method="varimax", **options):
+def rotate(loadings: Any, method: Any = "varimax", **options: Any) -> Rotated:
     """Turn loadings so that they can be read: those of factor analysis, of PPCA, or of anything else.
 
     The covariance that loadings stand for, ``loadings @ loadings.T``, does not change: it equals

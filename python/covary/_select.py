@@ -1,5 +1,9 @@
 """How many components: one table over their number, and what each method chooses."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
@@ -9,6 +13,7 @@ from covary._progress import Progress
 from covary._select_groups import select_groups
 from covary._select_kernel import select_kernel
 from covary._select_table import SelectionTable
+from covary._types import Seed, Table, Weights
 from covary._warn import warn
 
 _SHOWN = ["components", "explained", "bic", "log_evidence", "cross_validated", "q2", "noise_variance"]
@@ -52,7 +57,7 @@ class Selection(SelectionTable):
 
     _columns_shown = _SHOWN
 
-    def __init__(self, found, names=None):
+    def __init__(self, found: Any, names: Any = None) -> None:
         self.table = _columns(found["table"])
         self.choices = {choice["method"]: choice["components"] for choice in found["choices"]}
         self.reasons = {choice["method"]: choice["reason"] for choice in found["choices"]}
@@ -117,23 +122,23 @@ def _columns(lines):
 
 
 def select(
-    X,
-    max_components=None,
+    X: Table,
+    max_components: int | None = None,
     *,
-    model="ppca",
-    groups=None,
-    noise=None,
-    kernel=None,
-    gamma=None,
-    degree=3,
-    coef0=1.0,
-    folds=None,
-    cells=False,
-    sample_weight=None,
-    random_state=0,
-    n_threads=None,
-    verbose=False,
-):
+    model: Any = "ppca",
+    groups: Any = None,
+    noise: Any = None,
+    kernel: Any = None,
+    gamma: Any = None,
+    degree: int = 3,
+    coef0: float = 1.0,
+    folds: int | None = None,
+    cells: bool = False,
+    sample_weight: Weights = None,
+    random_state: Seed = 0,
+    n_threads: int | None = None,
+    verbose: bool | int = False,
+) -> Any:
     """How many components or groups: what each method would take, and a recommendation that says why.
 
     Complete rows are looked at once: all numbers of components share one spectrum, from which follow

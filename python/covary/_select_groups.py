@@ -1,5 +1,9 @@
 """How many groups: a table over their number, and what each method chooses."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from covary import _covary
@@ -35,7 +39,7 @@ class GroupSelection(SelectionTable):
 
     _columns_shown = _SHOWN
 
-    def __init__(self, found):
+    def __init__(self, found: Any) -> None:
         lines = found["table"]
         self.table = {name: np.array([line[name] for line in lines], dtype=_type(name)) for name in lines[0]}
         both = lambda choice: (choice["groups"], choice["latent"])  # noqa: E731 - a pair
@@ -72,7 +76,7 @@ class ClusterSelection(SelectionTable):
 
     _columns_shown = ["clusters", "inertia", "gap", "error"]
 
-    def __init__(self, found):
+    def __init__(self, found: Any) -> None:
         lines = found["table"]
         self.table = {name: np.array([line[name] for line in lines], dtype=_type(name)) for name in lines[0]}
         self.recommended, self.reason = found["recommended"], found["reason"]

@@ -1,5 +1,9 @@
 """How wide a kernel and how many components: a table over widths."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from covary import _covary
@@ -31,7 +35,7 @@ class KernelSelection(SelectionTable):
 
     _columns_shown = ["gamma", "components", "excess", "explained", "eigenvalue", "noise_eigenvalue"]
 
-    def __init__(self, found):
+    def __init__(self, found: Any) -> None:
         lines = found["table"]
         self.table = {name: np.array([line[name] for line in lines], dtype=np.float64) for name in lines[0]}
         self.table["components"] = self.table["components"].astype(np.int64)

@@ -1,13 +1,18 @@
 """Rows in batches, for models whose evidence depends on the model: each batch is a step."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from covary import _covary
 from covary._input import features_restored_on_failure, rows_of
+from covary._types import Self, Table, Weights
 
 
 class Steps:
     """Adds `partial_fit` to an estimator."""
 
-    def partial_fit(self, X, y=None, sample_weight=None):
+    def partial_fit(self, X: Table, y: Any = None, sample_weight: Weights = None) -> Self:
         """Take in a batch of rows: the first is fitted, each other is one step of online EM [CM09]_.
 
         The rows of a batch are weighted by the model so far, and what they say is averaged with what is kept of

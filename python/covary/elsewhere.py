@@ -19,10 +19,16 @@ Examples
 True
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from covary import _covary
 from covary._input import Reader, rows_of
+from covary._types import Table, Weights
 
 __all__ = ["fill", "fit", "merge"]
 
@@ -38,7 +44,15 @@ class _Seen:
         self.names = names
 
 
-def fit(estimator, carry, n_features, *, n_rows=None, feature_names=None, observed=False):
+def fit(
+    estimator: Any,
+    carry: Callable[[bytes, bool], bytes],
+    n_features: int,
+    *,
+    n_rows: int | None = None,
+    feature_names: list[str] | None = None,
+    observed: bool = False,
+) -> Any:
     """Fit an estimator to rows elsewhere.
 
     Parameters
@@ -78,7 +92,7 @@ def fitted(estimator, model, names):
     return estimator
 
 
-def fill(task, X, *, sample_weight=None, first_row=0):
+def fill(task: bytes, X: Table, *, sample_weight: Weights = None, first_row: int = 0) -> bytes:
     """Fill the evidence of a task with some of the rows.
 
     Parameters
@@ -99,7 +113,7 @@ def fill(task, X, *, sample_weight=None, first_row=0):
     return evidence.to_bytes()
 
 
-def merge(parts):
+def merge(parts: Any) -> bytes:
     """One piece of evidence from several, which stand in the order of their rows.
 
     Parameters

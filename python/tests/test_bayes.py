@@ -142,7 +142,7 @@ def test_frames_with_holes():
     model = covary.BayesianPCA(6).set_output(transform="pandas").fit(frame)
     assert model.n_components_ == 3 and model.converged_
     assert list(model.transform(frame).columns) == [f"bayesianpca{k}" for k in range(3)]
-    filled, std = model.impute(frame, return_std=True)
+    filled, std = (table.to_numpy() for table in model.impute(frame, return_std=True))
     holes = np.isnan(X)
     assert np.isfinite(filled).all() and (std[~holes] == 0).all()
     assert (std[holes] ** 2 > model.noise_variance_).all()

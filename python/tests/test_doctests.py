@@ -1,18 +1,14 @@
-"""Every example in a docstring, in the README or on the pages about groups and plots runs."""
+"""Every example in a docstring, and every code block of a page, runs."""
 
 import doctest
 import importlib
-import pathlib
 import pkgutil
 import re
 
 import matplotlib
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet
+import pages
 import pytest
-from scipy import sparse
-from support import low_rank, punched
+from conftest import COMMAND
 
 import covary
 
@@ -29,49 +25,50 @@ def test_examples(name):
     assert result.failed == 0
 
 
-def blocks_of(page):
-    text = (pathlib.Path(__file__).parents[2] / page).read_text()
-    return re.findall(r"```python\n(.*?)```", text, re.S)
+#: Pages that need Spark run in python/tests/spark, and a picture of the page about plots is looked for below.
+IN_SPARK = {"docs/spark.md"}
 
 
-def test_the_examples_of_groups():
-    X = low_rank(150, 4, 1)
-    blocks = blocks_of("docs/groups.md")
-    assert len(blocks) == 3
-    given = {"X": X, "batches": np.array_split(X, 3)}
-    for block in blocks:
-        exec(block, given)
-
-
-def test_the_example_of_networks():
-    (block,) = blocks_of("docs/networks.md")
-    exec(block, {})
-
-
-def test_the_examples_of_plots(tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", [page for page in pages.pages() if page not in IN_SPARK])
+def test_page(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (block,) = blocks_of("docs/plots.md")
-    exec(block, {"X": low_rank(60, 5, 2)})
-    assert pathlib.Path("distances.png").exists()
-    page = pathlib.Path(__file__).parents[2] / "docs/plots.md"
+    read = pages.Page(page, tmp_path, COMMAND)
+    read.run()
+    if read.missing:
+        pytest.skip(f"commands of {page} are not run: {', '.join(read.missing)} not in {pages.data_folder()}")
+
+
+def test_the_pictures_of_plots():
+    page = pages.ROOT / "docs/plots.md"
     shown = re.findall(r"\(pictures/(\w+)\.png\)", page.read_text())
     functions = [name for name in covary.plot.__all__ if name.islower()]
     assert sorted(shown) == sorted(functions)
-    assert all((page.parent / f"pictures/{name}.png").exists() for name in shown)
 
 
-def test_the_readme(tmp_path, monkeypatch):
-    blocks = blocks_of("README.md")
-    assert len(blocks) >= 2
-    monkeypatch.chdir(tmp_path)
-    X = low_rank(400, 10, 5)
-    pa.parquet.write_table(pa.table({f"c{j}": X[:, j] for j in range(10)}), "larger than memory.parquet")
-    given = {
-        "X": punched(X, 0.1),
-        "ratings": sparse.csr_array(np.where(np.random.default_rng(0).random(X.shape) < 0.8, X, 0.0)),
-        "monday": X[:100],
-        "tuesday": X[100:200],
-        "elsewhere": covary.PPCA(5).partial_fit(X[200:]),
-    }
-    for block in blocks:
-        exec(block, given)
+WRONG = {
+    "output": "```python\nprint(1.5)\n```\n\n```output\n1.6\n```\n",
+    "number": "```console\n$ echo about 12.0001 rows\nabout 12.0002 rows\n```\n",
+    "command": "```console\n$ false\n```\n",
+    "exception": "```python\n1 / 0\n```\n",
+    "session": "```python\n>>> 1 + 1\n3\n```\n",
+    "language": "```sh\nls\n```\n",
+    "reason": "<!-- not run: -->\n```sh\nls\n```\n",
+    "rust": "```rust\nfn main() {}\n```\n",
+    "picture": "<!-- picture: none.png -->\n",
+}
+
+
+@pytest.mark.parametrize("text", WRONG.values(), ids=WRONG)
+def test_a_page_that_is_wrong_is_noticed(text, tmp_path, monkeypatch):
+    (tmp_path / "page.md").write_text(text)
+    monkeypatch.setattr(pages, "ROOT", tmp_path)
+    with pytest.raises((AssertionError, ZeroDivisionError, doctest.DocTestFailure)):
+        pages.Page("page.md", tmp_path, COMMAND).run()
+
+
+def test_what_need_not_agree(tmp_path, monkeypatch):
+    page = "```console\n$ printf 'x 0.30000001 of 7 rows\\n seconds   0.02\\n'\nx 0.3 of ... rows\n seconds 1.5\n```\n"
+    skipped = "<!-- not run: there is no such program -->\n```console\n$ no-such-program\n```\n"
+    (tmp_path / "page.md").write_text(page + skipped)
+    monkeypatch.setattr(pages, "ROOT", tmp_path)
+    pages.Page("page.md", tmp_path, COMMAND).run()

@@ -38,6 +38,8 @@ ESTIMATORS = [
     covary.Autoencoder(1, activation="linear"),
     covary.GPLVM(1, n_inducing=8, tol=1e-3),
     covary.GPLVM(2, kernel="linear", tol=1e-3),
+    covary.Imputer(),
+    covary.Imputer(covary.PPCA(1), add_indicator=True),
 ]
 
 

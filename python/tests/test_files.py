@@ -171,3 +171,27 @@ def test_a_first_line_of_numbers_is_guessed_with_a_warning(tmp_path):
         warnings.simplefilter("error")
         assert covary.read(path, header=True).n_rows == 20
         assert covary.read(path, header=False).n_rows == 21
+
+
+def test_an_open_file_pickles(X, tmp_path, monkeypatch):
+    path = csv(tmp_path / "x.csv", X)
+    monkeypatch.chdir(tmp_path)
+    rows = covary.read("x.csv", columns=["c", "a", "b"], memory=50_000_000)
+    expected = covary.PPCA(2).fit(rows).loadings_
+    monkeypatch.chdir("/")  # another process works in another folder
+    for again in (pickle.loads(pickle.dumps(rows)), copy.deepcopy(rows)):
+        assert again.feature_names == ["c", "a", "b"] and again.path == path and again.n_rows == len(X)
+        np.testing.assert_array_equal(covary.PPCA(2).fit(again).loadings_, expected)
+    path.unlink()
+    with pytest.raises(FileNotFoundError, match="x.csv"):
+        pickle.loads(pickle.dumps(rows))
+
+
+def test_a_guess_about_the_header_is_told_once(tmp_path):
+    path = tmp_path / "years.csv"
+    path.write_text("1990,1991,1992\n" + "".join(f"{i}.5,{i * i % 7}.25,{i % 3}.75\n" for i in range(20)))
+    with pytest.warns(UserWarning, match="header=True or header=False"):
+        rows = covary.read(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert pickle.loads(pickle.dumps(rows)).feature_names == rows.feature_names

@@ -1,6 +1,12 @@
 """How every picture looks, and how it is drawn: axes, colours, colours of rows, and tables of colours."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
+
+from covary._types import Self
 
 # Okabe and Ito's colours, which people tell apart however they see colours; dark ones first.
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000"]
@@ -36,7 +42,7 @@ class Display:
     figure_ : matplotlib Figure
     """
 
-    def plot(self, ax=None):
+    def plot(self, ax: Any = None) -> Self:
         """Draw the picture.
 
         Parameters

@@ -1,7 +1,12 @@
 """Groups of rows: how large they are, and in what they differ."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
+from covary._types import Self, Table
 from covary.plot._draw import Display, height_of, table_of_colours, title
 from covary.plot._given import dense, feature_names, fitted, rows_for
 
@@ -19,11 +24,11 @@ class ClustersDisplay(Display):
     features : list of str
     """
 
-    def __init__(self, *, profiles, sizes, labels, features):
+    def __init__(self, *, profiles: Any, sizes: Any, labels: Any, features: Any) -> None:
         self.profiles, self.sizes, self.labels, self.features = profiles, sizes, labels, features
 
     @classmethod
-    def from_estimator(cls, estimator, X, *, ax=None):
+    def from_estimator(cls, estimator: Any, X: Table, *, ax: Any = None) -> Self:
         """The picture of a fitted estimator and rows; see :func:`clusters`."""
         fitted(estimator, "cluster_centers_", "means_", picture="clusters")
         rows = rows_for(estimator, X)
@@ -44,7 +49,7 @@ class ClustersDisplay(Display):
         title(ax, "In what groups differ")
 
 
-def clusters(estimator, X, *, ax=None):
+def clusters(estimator: Any, X: Table, *, ax: Any = None) -> ClustersDisplay:
     """Profiles of the groups of a mixture or of k-means: in which features they lie above or below all rows.
 
     Parameters

@@ -1,7 +1,12 @@
 """What components are made of: loadings, correlations with the features, and what they leave unexplained."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
+from covary._types import Self, Table
 from covary.plot._draw import ACCENT, FAINT, GREY, MAIN, Display, height_of, name_axis, short, table_of_colours, title
 from covary.plot._given import component_names, correlations_of, dense, feature_names, fitted, pair, rows_for, shown_loadings
 
@@ -17,11 +22,11 @@ class LoadingsDisplay(Display):
     features, components : list of str
     """
 
-    def __init__(self, *, loadings, features, components, standardised=False):
+    def __init__(self, *, loadings: Any, features: Any, components: Any, standardised: bool = False) -> None:
         self.loadings, self.features, self.components, self.standardised = loadings, features, components, standardised
 
     @classmethod
-    def from_estimator(cls, estimator, *, standardise=None, sort=False, ax=None):
+    def from_estimator(cls, estimator: Any, *, standardise: Any = None, sort: bool = False, ax: Any = None) -> Self:
         """The picture of a fitted estimator; see :func:`loadings`."""
         W, standardised = shown_loadings(estimator, standardise, "loadings")
         names = feature_names(estimator, count=len(W))
@@ -51,7 +56,7 @@ class LoadingsDisplay(Display):
         ax.set_xlabel(f"{what} on {self.components[0]}")
 
 
-def loadings(estimator, *, standardise=None, sort=False, ax=None):
+def loadings(estimator: Any, *, standardise: Any = None, sort: bool = False, ax: Any = None) -> LoadingsDisplay:
     """Loadings as a table of colours, or as bars where there is one component.
 
     Parameters
@@ -91,11 +96,11 @@ class CorrelationCircleDisplay(Display):
     features, components : list of str
     """
 
-    def __init__(self, *, correlations, features, components):
+    def __init__(self, *, correlations: Any, features: Any, components: Any) -> None:
         self.correlations, self.features, self.components = correlations, features, components
 
     @classmethod
-    def from_estimator(cls, estimator, *, components=(0, 1), ax=None):
+    def from_estimator(cls, estimator: Any, *, components: Any = (0, 1), ax: Any = None) -> Self:
         """The picture of a fitted estimator; see :func:`correlation_circle`."""
         found = correlations_of(estimator, "correlation_circle")
         two = pair(components, found.shape[1])
@@ -152,7 +157,7 @@ def labels(ax, ends, names, colour="#8A3B00"):
             taken.append(box)
 
 
-def correlation_circle(estimator, *, components=(0, 1), ax=None):
+def correlation_circle(estimator: Any, *, components: Any = (0, 1), ax: Any = None) -> CorrelationCircleDisplay:
     """Correlations of the features with two components: an arrow that ends near the circle is explained by them.
 
     Parameters
@@ -190,13 +195,13 @@ class ResidualsDisplay(Display):
     features : list of str
     """
 
-    def __init__(self, *, residuals, features):
+    def __init__(self, *, residuals: Any, features: Any) -> None:
         self.residuals, self.features = residuals, features
         below = residuals[np.tril_indices(len(residuals), -1)]
         self.srmr = float(np.sqrt(np.nanmean(below**2))) if np.isfinite(below).any() else 0.0
 
     @classmethod
-    def from_estimator(cls, estimator, X, *, ax=None):
+    def from_estimator(cls, estimator: Any, X: Table, *, ax: Any = None) -> Self:
         """The picture of a fitted estimator and rows; see :func:`residuals`."""
         fitted(estimator, "get_covariance", picture="residuals")
         rows = dense(rows_for(estimator, X))
@@ -231,7 +236,7 @@ def as_correlations(covariance):
         return covariance / np.outer(deviations, deviations)
 
 
-def residuals(estimator, X, *, ax=None):
+def residuals(estimator: Any, X: Table, *, ax: Any = None) -> ResidualsDisplay:
     """Correlations of the features that the model leaves unexplained.
 
     Parameters

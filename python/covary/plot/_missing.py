@@ -1,7 +1,12 @@
 """Which cells of a table are missing."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
+from covary._types import Self, Table
 from covary.plot._draw import GREY, Display, name_axis, title
 from covary.plot._given import dense, feature_names
 
@@ -24,7 +29,7 @@ class MissingDisplay(Display):
     features : list of str
     """
 
-    def __init__(self, *, missing, features, by_pattern=False):
+    def __init__(self, *, missing: Any, features: Any, by_pattern: bool = False) -> None:
         self.missing, self.features, self.by_pattern = missing, features, by_pattern
         self.fraction = missing.mean(axis=0) if len(missing) else np.zeros(len(features))
         patterns, counts = np.unique(missing, axis=0, return_counts=True)
@@ -32,7 +37,7 @@ class MissingDisplay(Display):
         self.patterns, self.counts = patterns[order], counts[order]
 
     @classmethod
-    def from_data(cls, X, *, by_pattern=False, ax=None):
+    def from_data(cls, X: Table, *, by_pattern: bool = False, ax: Any = None) -> Self:
         """The picture of a table; see :func:`missing`."""
         missing = np.isnan(dense(X))
         return cls(missing=missing, features=feature_names(X=X, count=missing.shape[1]), by_pattern=by_pattern).plot(ax)
@@ -58,7 +63,7 @@ class MissingDisplay(Display):
         title(ax, f"{100 * share:.1f} % of the cells are missing, in {len(self.counts)} patterns")
 
 
-def missing(X, *, by_pattern=False, ax=None):
+def missing(X: Table, *, by_pattern: bool = False, ax: Any = None) -> MissingDisplay:
     """A map of the missing cells: dark where cells are missing.
 
     Parameters

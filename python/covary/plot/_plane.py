@@ -1,7 +1,12 @@
 """Rows in the plane of two components, features with them, and what places in that plane stand for."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
+from covary._types import Self, Table
 from covary.plot._draw import FAINT, GREY, MAIN, Display, draw_points, say, title
 from covary.plot._given import (
     colours_of,
@@ -28,12 +33,12 @@ class ScoresDisplay(Display):
     components : list of str
     """
 
-    def __init__(self, *, scores, components, colour=None, colour_name=None, ellipses=None):
+    def __init__(self, *, scores: Any, components: Any, colour: Any = None, colour_name: Any = None, ellipses: Any = None) -> None:
         self.scores, self.components, self.colour, self.colour_name = scores, components, colour, colour_name
         self.ellipses = ellipses or {}
 
     @classmethod
-    def from_estimator(cls, estimator, X, *, components=(0, 1), color=None, ellipses=False, ax=None):
+    def from_estimator(cls, estimator: Any, X: Table, *, components: Any = (0, 1), color: Any = None, ellipses: bool = False, ax: Any = None) -> Self:
         """The picture of a fitted estimator and rows; see :func:`scores`."""
         return cls(**plane_of(estimator, X, components, color, ellipses)).plot(ax)
 
@@ -83,7 +88,7 @@ def plane_of(estimator, X, components, color, ellipses=False):
     return found
 
 
-def scores(estimator, X, *, components=(0, 1), color=None, ellipses=False, ax=None):
+def scores(estimator: Any, X: Table, *, components: Any = (0, 1), color: Any = None, ellipses: bool = False, ax: Any = None) -> ScoresDisplay:
     """Latent coordinates of rows on two components.
 
     Parameters
@@ -127,7 +132,7 @@ class BiplotDisplay(ScoresDisplay):
     features, components : list of str
     """
 
-    def __init__(self, *, loadings, features, standardised=False, **plane):
+    def __init__(self, *, loadings: Any, features: Any, standardised: bool = False, **plane: Any) -> None:
         super().__init__(**plane)
         self.loadings, self.features, self.standardised = loadings, features, standardised
         longest = np.abs(loadings).max(initial=0.0)
@@ -135,7 +140,7 @@ class BiplotDisplay(ScoresDisplay):
         self.arrow_scale = float(0.95 * reach / longest) if longest > 0 else 1.0
 
     @classmethod
-    def from_estimator(cls, estimator, X, *, components=(0, 1), color=None, standardise=None, ax=None):
+    def from_estimator(cls, estimator: Any, X: Table, *, components: Any = (0, 1), color: Any = None, standardise: Any = None, ax: Any = None) -> Self:
         """The picture of a fitted estimator and rows; see :func:`biplot`."""
         W, standardised = shown_loadings(estimator, standardise, "biplot")
         plane = plane_of(estimator, X, components, color)
@@ -151,7 +156,7 @@ class BiplotDisplay(ScoresDisplay):
         say(ax, f"\narrows: {'standardised ' * self.standardised}loadings × {self.arrow_scale:.3g}")
 
 
-def biplot(estimator, X, *, components=(0, 1), color=None, standardise=None, ax=None):
+def biplot(estimator: Any, X: Table, *, components: Any = (0, 1), color: Any = None, standardise: Any = None, ax: Any = None) -> BiplotDisplay:
     """Rows and features in one picture: arrows are loadings on a scale of their own, said beneath.
 
     Parameters
@@ -194,11 +199,11 @@ class LatentGridDisplay(Display):
     components : list of str
     """
 
-    def __init__(self, *, places, rows, components, image=None):
+    def __init__(self, *, places: Any, rows: Any, components: Any, image: Any = None) -> None:
         self.places, self.rows, self.components, self.image = places, rows, components, image
 
     @classmethod
-    def from_estimator(cls, estimator, *, components=(0, 1), side=7, span=2.0, image=None, X=None, ax=None):
+    def from_estimator(cls, estimator: Any, *, components: Any = (0, 1), side: int = 7, span: float = 2.0, image: Any = None, X: Table = None, ax: Any = None) -> Self:
         """The picture of a fitted estimator; see :func:`latent_grid`."""
         fitted(estimator, "inverse_transform", picture="latent_grid")
         centre, deviations = spread_of(estimator, X)
@@ -275,7 +280,7 @@ def spread_of(estimator, X):
     return np.zeros(count), np.ones(count)
 
 
-def latent_grid(estimator, *, components=(0, 1), side=7, span=2.0, image=None, X=None, ax=None):
+def latent_grid(estimator: Any, *, components: Any = (0, 1), side: int = 7, span: float = 2.0, image: Any = None, X: Table = None, ax: Any = None) -> LatentGridDisplay:
     """The rows that places in the plane of two components stand for, as images or as curves over the features.
 
     Parameters

@@ -1,7 +1,12 @@
 """Rows that do not belong, and which of their cells say so."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
+from covary._types import Self, Table
 from covary.plot._draw import ACCENT, GREY, MAIN, Display, draw_points, height_of, say, short, table_of_colours, title
 from covary.plot._given import colours_of, dense, feature_names, fitted, row_names, rows_for
 
@@ -20,17 +25,17 @@ class DistancesDisplay(Display):
     level : float
     """
 
-    def __init__(self, *, t2, spe, p_value, t2_limit, spe_limit, names, level, labels=5, colour=None, colour_name=None):
+    def __init__(self, *, t2: Any, spe: Any, p_value: Any, t2_limit: Any, spe_limit: Any, names: Any, level: Any, labels: int = 5, colour: Any = None, colour_name: Any = None) -> None:
         self.t2, self.spe, self.p_value, self.names, self.level = t2, spe, p_value, names, level
         self.t2_limit, self.spe_limit, self.labels = t2_limit, spe_limit, labels
         self.colour, self.colour_name = colour, colour_name
 
     @classmethod
-    def from_estimator(cls, estimator, X, *, level=0.99, labels=5, color=None, ax=None):
+    def from_estimator(cls, estimator: Any, X: Table, *, level: float = 0.99, labels: int = 5, color: Any = None, ax: Any = None) -> Self:
         """The picture of a fitted estimator and rows; see :func:`distances`."""
         fitted(estimator, "limits", picture="distances")
         rows = rows_for(estimator, X)
-        found = estimator.outliers(rows)
+        found = estimator._distances(rows)
         limits = estimator.limits(level, rows)
         same = all(len(v) and (v == v[0]).all() for v in limits.values())
         limits = {name: float(v[0]) if same else v for name, v in limits.items()}
@@ -78,7 +83,7 @@ class DistancesDisplay(Display):
             taken.append(box)
 
 
-def distances(estimator, X, *, level=0.99, labels=5, color=None, ax=None):
+def distances(estimator: Any, X: Table, *, level: float = 0.99, labels: int = 5, color: Any = None, ax: Any = None) -> DistancesDisplay:
     """T² against SPE of rows, with control limits: far to the right lie rows that are extreme, high up rows that the
     components cannot express.
 
@@ -122,17 +127,17 @@ class ContributionsDisplay(Display):
     names, features : list of str
     """
 
-    def __init__(self, *, deviations, rows, names, features):
+    def __init__(self, *, deviations: Any, rows: Any, names: Any, features: Any) -> None:
         self.deviations, self.rows, self.names, self.features = deviations, rows, names, features
 
     @classmethod
-    def from_estimator(cls, estimator, X, *, rows=None, worst=20, ax=None):
+    def from_estimator(cls, estimator: Any, X: Table, *, rows: Any = None, worst: int = 20, ax: Any = None) -> Self:
         """The picture of a fitted estimator and rows; see :func:`contributions`."""
         fitted(estimator, "contributions", picture="contributions")
         given = rows_for(estimator, X)
         table = dense(given)
         if rows is None:
-            found = estimator.outliers(given)
+            found = estimator._distances(given)
             rows = np.lexsort((-found["spe"], found["p_value"]))[:worst]
         rows = np.atleast_1d(np.asarray(rows, dtype=int))
         names = row_names(X, len(table))
@@ -175,7 +180,7 @@ def named(table, names):
     return pd.DataFrame(table, columns=names)
 
 
-def contributions(estimator, X, *, rows=None, worst=20, ax=None):
+def contributions(estimator: Any, X: Table, *, rows: Any = None, worst: int = 20, ax: Any = None) -> ContributionsDisplay:
     """The cells of the least likely rows, as deviations from what the rest of the row expects.
 
     Parameters
@@ -219,12 +224,12 @@ class RowDisplay(Display):
         Of the row.
     """
 
-    def __init__(self, *, values, expected, deviation, cell, features, name, hidden=0):
+    def __init__(self, *, values: Any, expected: Any, deviation: Any, cell: Any, features: Any, name: str, hidden: int = 0) -> None:
         self.values, self.expected, self.deviation, self.cell = values, expected, deviation, cell
         self.features, self.name, self.hidden = features, name, hidden
 
     @classmethod
-    def from_estimator(cls, estimator, X, row=0, *, most=25, ax=None):
+    def from_estimator(cls, estimator: Any, X: Table, row: int = 0, *, most: int = 25, ax: Any = None) -> Self:
         """The picture of a fitted estimator and one of the rows; see :func:`row`."""
         fitted(estimator, "contributions", picture="row")
         table = dense(rows_for(estimator, X))
@@ -269,7 +274,7 @@ class RowDisplay(Display):
             yield f"{numbers[0]}, expected {numbers[1]} ± {numbers[2]}".replace("-", "−")
 
 
-def row(estimator, X, row=0, *, most=25, ax=None):
+def row(estimator: Any, X: Table, row: int = 0, *, most: int = 25, ax: Any = None) -> RowDisplay:
     """One row: each cell beside what the rest of the row expects of it.
 
     Parameters

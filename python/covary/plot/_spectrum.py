@@ -1,7 +1,12 @@
 """How much components explain, how many to take, and how a fit went."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
+from covary._types import Self
 from covary.plot._draw import ACCENT, COLOURS, FAINT, GREY, MAIN, Display, say, title
 from covary.plot._given import component_names, fitted
 
@@ -26,12 +31,12 @@ class ScreeDisplay(Display):
     names : list of str
     """
 
-    def __init__(self, *, variance, ratio, noise=None, names):
+    def __init__(self, *, variance: Any, ratio: Any, noise: Any = None, names: Any) -> None:
         self.variance, self.ratio, self.noise, self.names = variance, ratio, noise, names
         self.cumulative = np.cumsum(ratio)
 
     @classmethod
-    def from_estimator(cls, estimator, *, ax=None):
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
         """The picture of a fitted estimator; see :func:`scree`."""
         fitted(estimator, "explained_variance_ratio_", picture="scree")
         ratio = np.asarray(estimator.explained_variance_ratio_)
@@ -59,7 +64,7 @@ class ScreeDisplay(Display):
         title(ax, "What components explain")
 
 
-def scree(estimator, *, ax=None):
+def scree(estimator: Any, *, ax: Any = None) -> ScreeDisplay:
     """Share of the variance that each component explains, and what they explain together.
 
     Parameters
@@ -99,12 +104,12 @@ class SelectionDisplay(Display):
     recommended : int
     """
 
-    def __init__(self, *, numbers, values, errors, criterion, choices, recommended, of="components"):
+    def __init__(self, *, numbers: Any, values: Any, errors: Any, criterion: Any, choices: Any, recommended: Any, of: Any = "components") -> None:
         self.numbers, self.values, self.errors, self.criterion = numbers, values, errors, criterion
         self.choices, self.recommended, self.of = choices, recommended, of
 
     @classmethod
-    def from_selection(cls, found, *, ax=None):
+    def from_selection(cls, found: Any, *, ax: Any = None) -> Self:
         """The picture of what :func:`covary.select` has found; see :func:`selection`."""
         table = found.table
         has = lambda name: name in table and not np.isnan(np.asarray(table[name], dtype=float)).all()  # noqa: E731
@@ -145,7 +150,7 @@ class SelectionDisplay(Display):
             say(ax, "\n" + ", ".join(f"{method} {q}" for method, q in self.choices.items()))
 
 
-def selection(found, *, ax=None, **options):
+def selection(found: Any, *, ax: Any = None, **options: Any) -> SelectionDisplay:
     """What numbers of components or groups are worth, and which each method would take.
 
     Parameters
@@ -185,11 +190,11 @@ class TraceDisplay(Display):
         How it ended.
     """
 
-    def __init__(self, *, objective, stop="", name=""):
+    def __init__(self, *, objective: Any, stop: Any = "", name: str = "") -> None:
         self.objective, self.stop, self.name = objective, stop, name
 
     @classmethod
-    def from_estimator(cls, estimator, *, ax=None):
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
         """The picture of a fitted estimator; see :func:`trace`."""
         fitted(estimator, "report_", "loss_curve_", picture="trace")
         report = getattr(estimator, "report_", {})
@@ -207,7 +212,7 @@ class TraceDisplay(Display):
         title(ax, f"{self.name}: {len(steps)} iteration{'s' * (len(steps) > 1)}, {self.stop}".strip(", "))
 
 
-def trace(estimator, *, ax=None):
+def trace(estimator: Any, *, ax: Any = None) -> TraceDisplay:
     """The objective after each iteration of a fit.
 
     Parameters
