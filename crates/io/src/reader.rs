@@ -133,6 +133,7 @@ pub enum Loaded {
 pub fn open(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Reader> {
     let path = path.as_ref();
     let format = Format::from_path(path)?;
+    options.check_format(path, format)?;
     let (schema, access) = match format {
         Format::Delimited { delimiter, compression } if is_stream(path, compression) => {
             csv::open_stream(path, format, delimiter, compression, options)?

@@ -1,11 +1,14 @@
 //! Delimited text: CSV and TSV, plain files as grids, compressed ones and pipes as streams.
 
 pub(crate) mod cell;
+mod encoding;
 mod fields;
 mod grid;
+mod head;
 mod header;
 mod index;
 mod parse;
+mod recognise;
 mod sample;
 mod stream;
 
@@ -23,13 +26,13 @@ pub(crate) use stream::open as open_stream;
 fn layout(
     path: &Path,
     format: Format,
-    delimiter: u8,
-    sample: &sample::Sample,
+    sample: sample::Sample,
     options: &ReadOptions,
 ) -> Result<parse::Layout> {
     let (mut schema, roles) = schema::resolve(path, format, sample.named, &sample.columns, options)?;
-    schema.header_guess.clone_from(&sample.guess);
+    schema.header_guess = sample.guess;
+    schema.recognised = sample.recognised;
     let schema = Arc::new(schema);
-    let names = sample.columns.iter().map(|c| c.name.clone()).collect();
-    Ok(parse::Layout { schema, roles, names, delimiter })
+    let names = sample.columns.into_iter().map(|column| column.name).collect();
+    Ok(parse::Layout { schema, roles, names, dialect: sample.dialect })
 }

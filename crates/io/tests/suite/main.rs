@@ -5,6 +5,7 @@ mod arrow_memory;
 mod bad_binary;
 mod bad_text;
 mod damaged;
+mod dialects;
 mod formats;
 mod headers;
 mod matrix;
