@@ -38,6 +38,8 @@ fn remedy(error: &FileError) -> Option<String> {
             "if another mark separates its cells or their decimals, say so with --delimiter or --decimal"
                 .into()
         }
+        FileError::UnknownSheet { .. } => "--sheet takes a name or a number".into(),
+        FileError::AllMissing { .. } => "they are those of --na".into(),
         FileError::UnknownEncoding { .. } => "--encoding does that".into(),
         FileError::Ragged { .. } => {
             "correct the row; if another mark separates the cells, say so with --delimiter".into()
@@ -79,6 +81,8 @@ pub(crate) fn otherwise(recognised: &Recognised) -> &'static str {
         Recognised::Decimal(_) => "if that is wrong, add --decimal .",
         Recognised::Encoding(_) => "if that is wrong, say --encoding",
         Recognised::Commas(_) => "if they mark decimals, add --decimal , and otherwise remove them",
+        Recognised::Emptied(_) => "if they are values, leave the word out of --na",
+        Recognised::Sheet { .. } => "--sheet says which",
         Recognised::RowNames(_) => "if that is wrong, add --header no",
         _ => "if that is wrong, convert the file",
     }

@@ -238,13 +238,13 @@ pub(crate) fn set_threads(threads: Option<usize>) {
 /// Where rows go; the ending is checked before any work is done.
 pub(crate) fn output(path: Option<PathBuf>) -> Result<PathBuf> {
     let path = path.unwrap_or_else(|| "-".into());
-    Format::from_path(&path)?;
+    Format::of_output(&path)?;
     Ok(path)
 }
 
 fn options(columns: flags::Columns, weights: Option<String>, budget: Budget) -> ReadOptions {
     let flags::Columns { columns, drop, id, text } = columns;
-    let flags::Text { delimiter, decimal, na, header, encoding } = text;
+    let flags::Text { delimiter, decimal, na, header, encoding, sheet } = text;
     let (chunk_bytes, piece_bytes) = (budget.chunk_bytes(), budget.piece_bytes());
     ReadOptions {
         columns,
@@ -256,6 +256,7 @@ fn options(columns: flags::Columns, weights: Option<String>, budget: Budget) -> 
         missing: na.into_iter().fold(MissingWords::default(), MissingWords::and),
         header,
         encoding,
+        sheet,
         chunk_bytes,
         piece_bytes,
         ..ReadOptions::default()

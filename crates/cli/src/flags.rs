@@ -42,8 +42,8 @@ pub(crate) use score::Score;
 pub(crate) use select::Select;
 pub(crate) use text::Text;
 
-const DATA_HELP: &str = "Table of numbers: .csv .tsv (also .gz, .zst), .parquet, .arrow, .feather, .npy, or \
-    - for CSV on standard input";
+const DATA_HELP: &str = "Table of numbers: .csv .tsv (also .gz, .zst), .parquet, .arrow, .feather, .npy, \
+    .xlsx, .ods, or - for CSV on standard input";
 const OUT_HELP: &str = "Where to write the rows, format by ending; CSV on standard output if left out";
 const TRIPLES_HELP: &str = "The data give one cell in each row: these three columns, by name or by position, \
     say whose it is, which, and its value";

@@ -113,7 +113,7 @@ pub enum Error {
     /// An ending that tells no format.
     #[error(
         "the ending of {} tells no format; known are .csv, .tsv (both also with .gz or .zst), .parquet, \
-        .arrow, .feather and .npy",
+        .arrow, .feather, .npy, .xlsx and .ods",
         name(path)
     )]
     UnknownEnding {
@@ -473,9 +473,43 @@ pub enum Error {
         /// What was said.
         what: &'static str,
     },
+    /// A spreadsheet that only somebody with its password can read.
+    #[error("{} is protected by a password; save a copy without one", name(path))]
+    Password {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A sheet that a workbook does not have.
+    #[error("{} has no sheet '{sheet}'; its sheets are {known}", name(path))]
+    UnknownSheet {
+        /// The file.
+        path: PathBuf,
+        /// What was asked for.
+        sheet: String,
+        /// The names of its sheets.
+        known: String,
+    },
+    /// A format that is read but not written.
+    #[error(
+        "{} would be a spreadsheet, which is only read; write .csv, .parquet, .arrow or .npy",
+        name(path)
+    )]
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
+    },
     /// No word where those for a missing value are given.
     #[error("no word for a missing value is given; name one or more, such as ?,-999")]
     NoMissingWord,
+    /// Words for a missing value that leave nothing.
+    #[error(
+        "{}: the words for a missing value match every cell; leave out those that are values",
+        name(path)
+    )]
+    AllMissing {
+        /// The file.
+        path: PathBuf,
+    },
     /// A delimiter that the file does not have, while another one cuts it into columns.
     #[error("{}: {given} does not occur in it; its cells seem to be separated by {found}", name(path))]
     AbsentDelimiter {
@@ -620,6 +654,8 @@ impl Error {
             | Self::BadDecimal { .. }
             | Self::BadEncoding { .. }
             | Self::NotForFormat { .. }
+            | Self::UnknownSheet { .. }
+            | Self::ReadOnly { .. }
             | Self::NoMissingWord
             | Self::AbsentDelimiter { .. }
             | Self::SameMark { .. }

@@ -1,4 +1,4 @@
-//! Files to rows and back: CSV, TSV, Parquet, Arrow IPC and NPY, as tables, grids, streams and batches.
+//! Files to rows and back: CSV, TSV, Parquet, Arrow IPC, NPY and (to rows) spreadsheets, as tables, grids, streams and batches.
 //!
 //! [`open`] tells the format by the ending and decides about the columns; the [`Reader`] then offers the rows
 //! in the way that suits: [`Reader::load`] for a table in memory (or the way to go on when it does not fit),
@@ -36,6 +36,7 @@ mod recognised;
 mod saved;
 mod schema;
 mod select;
+mod spreadsheet;
 mod texts;
 mod triples;
 mod write;

@@ -18,6 +18,15 @@ pub enum Recognised {
     Encoding(TextEncoding),
     /// Columns of text that would be numbers if their commas were decimal marks, or were not there.
     Commas(Vec<String>),
+    /// Columns of which the words for a missing value leave nothing, as far as was looked.
+    Emptied(Vec<String>),
+    /// The first sheet of several was taken.
+    Sheet {
+        /// Its name.
+        name: String,
+        /// Those of the others.
+        others: Vec<String>,
+    },
     /// The header has no name for the first column, which holds the names of the rows.
     RowNames(String),
 }
@@ -28,17 +37,22 @@ impl fmt::Display for Recognised {
             Self::Delimiter(delimiter) => write!(f, "its cells are separated by {delimiter}"),
             Self::Decimal(mark) => write!(f, "its decimal mark is {mark}"),
             Self::Encoding(encoding) => write!(f, "it is no UTF-8 and is taken as {encoding}"),
-            Self::Commas(columns) => {
-                let columns: Vec<String> = columns.iter().map(|name| format!("'{name}'")).collect();
-                let columns = columns.join(", ");
-                write!(
-                    f,
-                    "the commas in {columns} may be decimal marks or separate thousands, so this is text"
-                )
+            Self::Commas(columns) => write!(
+                f,
+                "the commas in {} may be decimal marks or separate thousands, so this is text",
+                quoted(columns)
+            ),
+            Self::Emptied(columns) => {
+                write!(f, "the words for a missing value match every cell of {}", quoted(columns))
             }
+            Self::Sheet { name, others } => write!(f, "the sheet '{name}' is read, not {}", quoted(others)),
             Self::RowNames(_) => {
                 f.write_str("the first column has no name and is taken as names of the rows, so not modelled")
             }
         }
     }
+}
+
+fn quoted(columns: &[String]) -> String {
+    columns.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ")
 }

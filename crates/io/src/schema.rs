@@ -29,6 +29,8 @@ pub struct ReadOptions {
     pub decimal: Option<DecimalMark>,
     /// How a text is encoded; recognised if nobody says.
     pub encoding: Option<TextEncoding>,
+    /// The sheet of a spreadsheet, by name or by number from 1 on; the first if nobody says.
+    pub sheet: Option<String>,
     /// Words of a text that stand for a missing value, beside the usual ones.
     pub missing: MissingWords,
     /// Only these columns are features; all others are left out, text too.
@@ -61,6 +63,7 @@ impl ReadOptions {
             (self.delimiter.is_some() && !is_text, "a delimiter"),
             (self.decimal.is_some() && !is_text, "a decimal mark"),
             (self.encoding.is_some() && !is_text, "an encoding"),
+            (self.sheet.is_some() && format != Format::Spreadsheet, "a sheet"),
         ];
         match wrong.into_iter().find(|(is_wrong, _)| *is_wrong) {
             Some((_, what)) => Err(Error::NotForFormat { path: path.into(), format: format.name(), what }),
@@ -83,6 +86,7 @@ impl Default for ReadOptions {
             delimiter: None,
             decimal: None,
             encoding: None,
+            sheet: None,
             missing: MissingWords::default(),
             columns: None,
             drop: None,

@@ -44,6 +44,8 @@ fn words_for_missing_values_by_flag() {
     let both = mean(&place);
     said(&place, text, &["--na", "-999", "--na", "?"]);
     assert_eq!(mean(&place), both);
+    let text = said(&place, "a,b,c\n1,2,7\n2,9,7\n4,3,7\n4,8,7\n", &["--na", "7", "--drop-empty"]);
+    assert!(text.contains("match every cell of 'c'; if they are values"), "{text}");
     said(&place, "a,b\n1,2\n2,\n,5\n4,7\n5,9.5\n6,\n", &[]);
     assert_eq!(mean(&place), both);
 }
@@ -58,7 +60,7 @@ fn an_error_names_the_flag_that_helps() {
         ("a,b\n1,2\n3,4\n", &["--decimal", ","], 2, &["','", "--delimiter"]),
         ("a,b\n1,2\n3,4\n", &["--decimal", ",", "--delimiter", ","], 2, &["','", "--delimiter"]),
         ("w, kg;h, m\n1,5;2,5\n3,5;4,5\n", &[], 3, &["',' or by ';'", "--delimiter ';'"]),
-        ("a,b\n1,2\n3,4\n", &["--na", "1,2,3,4"], 3, &["no value in any column", "--na"]),
+        ("a,b\n1,2\n3,4\n", &["--na", "1,2,3,4"], 3, &["match every cell", "--na"]),
         ("a b\n1 2\n3\n", &[], 3, &["no numeric column", "'1 2'"]),
         ("a\tb\n1\t2\t3\n3\t4\n", &[], 3, &["no numeric column"]),
         ("a,b\n1,2\n3\n", &[], 3, &["1 fields", "--delimiter"]),

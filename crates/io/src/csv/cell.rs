@@ -47,6 +47,13 @@ impl CellRules {
         }
     }
 
+    /// Whether a cell is missing by a word that somebody gave.
+    pub(crate) fn is_given(&self, text: &[u8]) -> bool {
+        let is_word = |word: &Vec<u8>| word == text.trim_ascii();
+        !self.words.is_empty()
+            && (self.words.iter().any(is_word) || number(text.trim_ascii(), self.decimal).is_some())
+    }
+
     /// Whether a number stands for a missing value.
     #[inline]
     pub(crate) fn is_missing(&self, value: f64) -> bool {

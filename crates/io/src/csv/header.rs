@@ -17,15 +17,15 @@ const FEW_ROWS: usize = 3;
 const MARKS: [&[u8]; 6] = [b"?", b"-", b".", b"none", b"nil", b"missing"];
 
 /// What was decided about the first line.
-pub(super) struct Decision {
-    pub(super) header: bool,
+pub(crate) struct Decision {
+    pub(crate) header: bool,
     /// What is to be said, where it is not obvious.
-    pub(super) guess: Option<HeaderGuess>,
+    pub(crate) guess: Option<HeaderGuess>,
 }
 
 impl Decision {
     /// Nothing to be said.
-    pub(super) fn obvious(header: bool) -> Self {
+    pub(crate) fn obvious(header: bool) -> Self {
         Self { header, guess: None }
     }
 
@@ -35,14 +35,14 @@ impl Decision {
 }
 
 /// The records below the first line, in order.
-pub(super) type Records<'a> = [Vec<Cow<'a, [u8]>>];
+pub(crate) type Records<'a> = [Vec<Cow<'a, [u8]>>];
 
 /// Decides by what stands in the first line, `quoted` or not, and below it.
 ///
 /// A name above numbers is a header. A missing value among numbers is a row. Numbers above numbers are a row,
 /// unless at least two signs say that they are of another kind than those below: wavelengths or years above
 /// measurements.
-pub(super) fn decide(
+pub(crate) fn decide(
     first: &[Cow<'_, [u8]>],
     quoted: &[bool],
     below: &Records<'_>,

@@ -19,7 +19,10 @@ use crate::error::Result;
 use crate::format::Format;
 use crate::schema::{self, ReadOptions};
 
+pub(crate) use cell::{Cell, CellRules, show_text};
 pub(crate) use grid::open as open_grid;
+pub(crate) use header::{Decision, decide};
+pub(crate) use sample::{Numbering, name_index};
 pub(crate) use stream::open as open_stream;
 
 /// Decides about the columns that the beginning of a file shows.

@@ -20,9 +20,6 @@ use crate::schema::{Column, Kind, ReadOptions, check_width, default_name};
 
 /// Rows that decide whether a column is numeric.
 const SAMPLE_ROWS: usize = 1000;
-/// Rows from which it tells something that they are numbered.
-const FEW_ROWS: usize = 3;
-
 /// What the beginning of a file tells.
 pub(super) struct Sample {
     pub(super) columns: Vec<Column>,
@@ -67,6 +64,10 @@ pub(super) fn examine(path: &Path, head: &Head, promised: u8, options: &ReadOpti
         return Err(Error::NoRows { path: path.into() });
     }
     let counts = count(head, start.offset, line.cells.len(), &dialect);
+    let emptied: Vec<usize> = (0..counts.len()).filter(|&j| counts[j].is_emptied()).collect();
+    if head.whole && emptied.len() == counts.len() {
+        return Err(Error::AllMissing { path: path.into() });
+    }
     let is_index = named && (line.row_names || counts[0].is_numbering(&line.cells[0]));
     let names = if named {
         read_names(path, &line.cells, encoding, is_index)?
@@ -81,6 +82,8 @@ pub(super) fn examine(path: &Path, head: &Head, promised: u8, options: &ReadOpti
         recognised.push(Recognised::RowNames(columns[0].name.clone()));
     }
     recognised.extend(commas(&columns, &decimals));
+    let emptied: Vec<String> = emptied.into_iter().map(|j| columns[j].name.clone()).collect();
+    recognised.extend((!emptied.is_empty()).then_some(Recognised::Emptied(emptied)));
     Ok(Sample { columns, dialect, named, guess, recognised, start })
 }
 
@@ -238,13 +241,20 @@ fn read_names(
     encoding: CellEncoding,
     is_index: bool,
 ) -> Result<Vec<String>> {
-    const INDEX: &str = "row";
     let names = header.iter().enumerate().map(|(i, field)| read_name(path, i, field, encoding));
     let mut names: Vec<String> = names.collect::<Result<_>>()?;
-    if is_index && header[0].trim_ascii().is_empty() && names.iter().all(|name| name != INDEX) {
-        INDEX.clone_into(&mut names[0]);
+    if is_index && header[0].trim_ascii().is_empty() {
+        name_index(&mut names);
     }
     Ok(names)
+}
+
+/// Calls a first column without a name what it holds, unless another one is called so.
+pub(crate) fn name_index(names: &mut [String]) {
+    const INDEX: &str = "row";
+    if names.iter().all(|name| name != INDEX) {
+        INDEX.clone_into(&mut names[0]);
+    }
 }
 
 fn read_name(path: &Path, index: usize, field: &[u8], encoding: CellEncoding) -> Result<String> {
@@ -267,34 +277,38 @@ fn read_name(path: &Path, index: usize, field: &[u8], encoding: CellEncoding) ->
 struct CellCounts {
     numbers: usize,
     texts: usize,
+    /// Missing by words that somebody gave.
+    given: usize,
     first_text: Option<String>,
-    /// As long as all numbers are whole and different.
-    numbering: Option<HashSet<u64>>,
+    numbering: Option<Numbering>,
 }
 
 impl CellCounts {
     fn add(&mut self, row: usize, field: &[u8], dialect: &Dialect) {
         match dialect.rules.read(field) {
             Cell::Number(_) => self.numbers += 1,
-            Cell::Missing => self.numbering = None,
+            Cell::Missing => {
+                self.given += usize::from(dialect.rules.is_given(field));
+            }
             Cell::Text => {
                 self.texts += 1;
                 let shown = || cell::show_text(&dialect.encoding.shown(field));
                 self.first_text.get_or_insert_with(|| format!("row {row} says '{}'", shown()));
             }
         }
-        if let Some(numbers) = &mut self.numbering {
-            let number = std::str::from_utf8(field.trim_ascii()).ok().and_then(|text| text.parse().ok());
-            if !number.is_some_and(|number| numbers.insert(number)) {
-                self.numbering = None;
-            }
+        if let Some(numbering) = &mut self.numbering {
+            numbering.add(field);
         }
+    }
+
+    /// Whether words that somebody gave leave nothing of it.
+    fn is_emptied(&self) -> bool {
+        self.given > 0 && self.numbers + self.texts == 0
     }
 
     /// Whether they number the rows below a header that has no name for them, as indices of data frames do.
     fn is_numbering(&self, name: &[u8]) -> bool {
-        let numbers = self.numbering.as_ref().map_or(0, HashSet::len);
-        name.trim_ascii().is_empty() && numbers >= FEW_ROWS
+        name.trim_ascii().is_empty() && self.numbering.as_ref().is_some_and(Numbering::holds)
     }
 
     /// Text among more numbers is a mistake in a numeric column: it will be told when the cell is read.
@@ -306,10 +320,31 @@ impl CellCounts {
     }
 }
 
+/// Cells that may number the rows: whole numbers, no two the same.
+#[derive(Default, Clone)]
+pub(crate) struct Numbering {
+    numbers: HashSet<u64>,
+    is_broken: bool,
+}
+
+impl Numbering {
+    /// Rows from which it tells something that they are numbered.
+    const FEW_ROWS: usize = 3;
+
+    pub(crate) fn add(&mut self, cell: &[u8]) {
+        let number = std::str::from_utf8(cell.trim_ascii()).ok().and_then(|text| text.parse().ok());
+        self.is_broken |= !number.is_some_and(|number| self.numbers.insert(number));
+    }
+
+    pub(crate) fn holds(&self) -> bool {
+        !self.is_broken && self.numbers.len() >= Self::FEW_ROWS
+    }
+}
+
 /// A column is numeric unless half of the cells of the sample, missing values aside, are text.
 fn count(head: &Head, start: usize, n_columns: usize, dialect: &Dialect) -> Vec<CellCounts> {
     let mut counts = vec![CellCounts::default(); n_columns];
-    counts[0].numbering = Some(HashSet::new());
+    counts[0].numbering = Some(Numbering::default());
     for (i, record) in head.records(start, dialect.delimiter).take(SAMPLE_ROWS).enumerate() {
         counts.iter_mut().zip(&record).for_each(|(count, field)| count.add(i + 1, field, dialect));
     }

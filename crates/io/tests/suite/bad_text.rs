@@ -192,7 +192,7 @@ fn files_that_cannot_be_opened() {
         assert!(matches!(error, Error::Directory { .. }), "{name}: {error}");
         assert_eq!(error.class(), ErrorClass::File);
     }
-    let error = failure(open(folder.path("t.xlsx"), &small(1)));
+    let error = failure(open(folder.path("t.docx"), &small(1)));
     assert!(error.to_string().contains(".parquet"), "{error}");
     assert_eq!(error.class(), ErrorClass::Usage);
 }

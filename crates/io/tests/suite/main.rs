@@ -11,6 +11,7 @@ mod headers;
 mod matrix;
 mod memory;
 mod support;
+mod tables;
 mod text;
 mod triples;
 mod whole_or_nothing;
