@@ -75,8 +75,11 @@ fn quoted(delimiter: Delimiter) -> String {
 }
 
 /// What to do if what was recognised is wrong.
-pub(crate) fn otherwise(recognised: &Recognised) -> &'static str {
-    match recognised {
+pub(crate) fn otherwise(recognised: &Recognised) -> String {
+    let advice = match recognised {
+        Recognised::Word { word, .. } => {
+            return format!("if it stands for a missing value, add --na '{word}'");
+        }
         Recognised::Delimiter(_) => "if that is wrong, say --delimiter",
         Recognised::Decimal(_) => "if that is wrong, add --decimal .",
         Recognised::Encoding(_) => "if that is wrong, say --encoding",
@@ -85,7 +88,8 @@ pub(crate) fn otherwise(recognised: &Recognised) -> &'static str {
         Recognised::Sheet { .. } => "--sheet says which",
         Recognised::RowNames(_) => "if that is wrong, add --header no",
         _ => "if that is wrong, convert the file",
-    }
+    };
+    advice.into()
 }
 
 #[cfg(test)]

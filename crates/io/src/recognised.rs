@@ -20,6 +20,14 @@ pub enum Recognised {
     Commas(Vec<String>),
     /// Columns of which the words for a missing value leave nothing, as far as was looked.
     Emptied(Vec<String>),
+    /// A word or a number that looks like one for a missing value, as it is the only text among numbers, or far
+    /// from them.
+    Word {
+        /// What stands in the cells.
+        word: String,
+        /// The columns.
+        columns: Vec<String>,
+    },
     /// The first sheet of several was taken.
     Sheet {
         /// Its name.
@@ -44,6 +52,9 @@ impl fmt::Display for Recognised {
             ),
             Self::Emptied(columns) => {
                 write!(f, "the words for a missing value match every cell of {}", quoted(columns))
+            }
+            Self::Word { word, columns } => {
+                write!(f, "'{word}' stands among the numbers of {} and is read as it is", quoted(columns))
             }
             Self::Sheet { name, others } => write!(f, "the sheet '{name}' is read, not {}", quoted(others)),
             Self::RowNames(_) => {

@@ -1,6 +1,7 @@
 //! Delimited text: CSV and TSV, plain files as grids, compressed ones and pipes as streams.
 
 pub(crate) mod cell;
+mod counts;
 mod encoding;
 mod fields;
 mod grid;
@@ -20,9 +21,10 @@ use crate::format::Format;
 use crate::schema::{self, ReadOptions};
 
 pub(crate) use cell::{Cell, CellRules, show_text};
+pub(crate) use counts::Numbering;
 pub(crate) use grid::open as open_grid;
 pub(crate) use header::{Decision, decide};
-pub(crate) use sample::{Numbering, name_index};
+pub(crate) use sample::name_index;
 pub(crate) use stream::open as open_stream;
 
 /// Decides about the columns that the beginning of a file shows.

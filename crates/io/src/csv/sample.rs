@@ -6,7 +6,8 @@ use std::path::Path;
 
 use arrow_schema::DataType;
 
-use super::cell::{self, Cell, CellRules};
+use super::cell::{Cell, CellRules};
+use super::counts::{self, CellCounts};
 use super::encoding::CellEncoding;
 use super::fields::{self, State};
 use super::head::{Head, Record, Start};
@@ -18,8 +19,6 @@ use crate::header::HeaderGuess;
 use crate::recognised::Recognised;
 use crate::schema::{Column, Kind, ReadOptions, check_width, default_name};
 
-/// Rows that decide whether a column is numeric.
-const SAMPLE_ROWS: usize = 1000;
 /// What the beginning of a file tells.
 pub(super) struct Sample {
     pub(super) columns: Vec<Column>,
@@ -63,7 +62,7 @@ pub(super) fn examine(path: &Path, head: &Head, promised: u8, options: &ReadOpti
     if fields::survey(&head.text[start.offset..], dialect.delimiter, State::Record).rows == 0 {
         return Err(Error::NoRows { path: path.into() });
     }
-    let counts = count(head, start.offset, line.cells.len(), &dialect);
+    let counts = counts::count(head, start.offset, line.cells.len(), &dialect);
     let emptied: Vec<usize> = (0..counts.len()).filter(|&j| counts[j].is_emptied()).collect();
     if head.whole && emptied.len() == counts.len() {
         return Err(Error::AllMissing { path: path.into() });
@@ -74,6 +73,7 @@ pub(super) fn examine(path: &Path, head: &Head, promised: u8, options: &ReadOpti
     } else {
         default_names(line.cells.len())
     };
+    let words = counts::words(&names, &counts);
     let columns = names.into_iter().zip(counts);
     let column = |(name, counts): (String, CellCounts)| Column::new(name, counts.kind(), DataType::Utf8);
     let mut columns: Vec<Column> = columns.map(column).collect();
@@ -84,6 +84,7 @@ pub(super) fn examine(path: &Path, head: &Head, promised: u8, options: &ReadOpti
     recognised.extend(commas(&columns, &decimals));
     let emptied: Vec<String> = emptied.into_iter().map(|j| columns[j].name.clone()).collect();
     recognised.extend((!emptied.is_empty()).then_some(Recognised::Emptied(emptied)));
+    recognised.extend(words);
     Ok(Sample { columns, dialect, named, guess, recognised, start })
 }
 
@@ -270,83 +271,4 @@ fn read_name(path: &Path, index: usize, field: &[u8], encoding: CellEncoding) ->
         "" => Ok(default_name(index)),
         name => Ok(name.to_owned()),
     }
-}
-
-/// What the cells of a column are, so far.
-#[derive(Default, Clone)]
-struct CellCounts {
-    numbers: usize,
-    texts: usize,
-    /// Missing by words that somebody gave.
-    given: usize,
-    first_text: Option<String>,
-    numbering: Option<Numbering>,
-}
-
-impl CellCounts {
-    fn add(&mut self, row: usize, field: &[u8], dialect: &Dialect) {
-        match dialect.rules.read(field) {
-            Cell::Number(_) => self.numbers += 1,
-            Cell::Missing => {
-                self.given += usize::from(dialect.rules.is_given(field));
-            }
-            Cell::Text => {
-                self.texts += 1;
-                let shown = || cell::show_text(&dialect.encoding.shown(field));
-                self.first_text.get_or_insert_with(|| format!("row {row} says '{}'", shown()));
-            }
-        }
-        if let Some(numbering) = &mut self.numbering {
-            numbering.add(field);
-        }
-    }
-
-    /// Whether words that somebody gave leave nothing of it.
-    fn is_emptied(&self) -> bool {
-        self.given > 0 && self.numbers + self.texts == 0
-    }
-
-    /// Whether they number the rows below a header that has no name for them, as indices of data frames do.
-    fn is_numbering(&self, name: &[u8]) -> bool {
-        name.trim_ascii().is_empty() && self.numbering.as_ref().is_some_and(Numbering::holds)
-    }
-
-    /// Text among more numbers is a mistake in a numeric column: it will be told when the cell is read.
-    fn kind(self) -> Kind {
-        match self.first_text {
-            Some(text) if self.texts >= self.numbers => Kind::Other(text),
-            _ => Kind::Double,
-        }
-    }
-}
-
-/// Cells that may number the rows: whole numbers, no two the same.
-#[derive(Default, Clone)]
-pub(crate) struct Numbering {
-    numbers: HashSet<u64>,
-    is_broken: bool,
-}
-
-impl Numbering {
-    /// Rows from which it tells something that they are numbered.
-    const FEW_ROWS: usize = 3;
-
-    pub(crate) fn add(&mut self, cell: &[u8]) {
-        let number = std::str::from_utf8(cell.trim_ascii()).ok().and_then(|text| text.parse().ok());
-        self.is_broken |= !number.is_some_and(|number| self.numbers.insert(number));
-    }
-
-    pub(crate) fn holds(&self) -> bool {
-        !self.is_broken && self.numbers.len() >= Self::FEW_ROWS
-    }
-}
-
-/// A column is numeric unless half of the cells of the sample, missing values aside, are text.
-fn count(head: &Head, start: usize, n_columns: usize, dialect: &Dialect) -> Vec<CellCounts> {
-    let mut counts = vec![CellCounts::default(); n_columns];
-    counts[0].numbering = Some(Numbering::default());
-    for (i, record) in head.records(start, dialect.delimiter).take(SAMPLE_ROWS).enumerate() {
-        counts.iter_mut().zip(&record).for_each(|(count, field)| count.add(i + 1, field, dialect));
-    }
-    counts
 }

@@ -119,6 +119,18 @@ fn words_for_missing_values() {
 }
 
 #[test]
+fn what_looks_like_a_missing_value_is_told() {
+    let word =
+        |word: &str, column: &str| Recognised::Word { word: word.into(), columns: vec![column.into()] };
+    let told = |text: &str| by_default(text).0.recognised;
+    assert_eq!(told("a,b\n1,?\n2,?\n3,2\n"), [word("?", "b")]);
+    assert_eq!(told("a,b\n1,50\n-999,60\n3,70\n"), [word("-999", "a")]);
+    for text in ["a,b\n-99,50\n-98,60\n-150,70\n", "a,b\n1,x\n2,y\n3,2\n", "t,b\nx,1\nx,2\nx,3\n"] {
+        assert_eq!(told(text), [], "{text}");
+    }
+}
+
+#[test]
 fn names_of_rows_as_r_writes_them() {
     for text in [
         "\"a\" \"b\"\n\"1\" 1.5 NA\n\"2\" 2.5 3\n",

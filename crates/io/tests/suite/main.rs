@@ -6,6 +6,7 @@ mod bad_binary;
 mod bad_text;
 mod damaged;
 mod dialects;
+mod differential;
 mod formats;
 mod headers;
 mod matrix;

@@ -180,6 +180,11 @@ with open(HERE / "sheet.xlsx", "rb") as plain, open(HERE / "sheet-password.xlsx"
     msoffcrypto.format.ooxml.OOXMLFile(plain).encrypt("secret", secret)
 table("sheet-password.xlsx", None, refused=True)
 
+stray = FRAME.astype(object)
+stray.loc[3, "weight"] = "?"
+workbook("sheet-stray.xlsx", {"Data": [[None] * 4, *rows_of(stray)]})
+table("sheet-stray.xlsx", None, refused=True, skip=1)
+
 # By hand.
 table("hand-sep-line.csv", "sep=;\na;b\n1,5;2\n2,25;3\n", skip=1, delimiter=";", decimal=",")
 table("hand-spaces.csv", "a, b , c\n 1, 2.5 ,x\n3 ,4, y\n")
