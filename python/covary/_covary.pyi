@@ -80,10 +80,19 @@ class File:
         weights: str | None = None,
         memory: int | None = None,
         header: bool | None = None,
+        delimiter: str | None = None,
+        decimal: str | None = None,
+        na: list[str] = ...,
+        encoding: str | None = None,
+        sheet: str | None = None,
     ) -> File: ...
     def rows(self, features: list[str] | None = None, threads: int | None = None) -> Rows: ...
     @property
     def header_guess(self) -> str | None: ...
+    @property
+    def recognised(self) -> list[tuple[str, str]]: ...
+    @property
+    def not_numeric(self) -> list[str]: ...
     @property
     def path(self) -> PathLike[str]: ...
     @property

@@ -25,6 +25,8 @@ class File:
         Whether the file has names for them.
     n_rows : int or None
         Where it is known before reading.
+    not_numeric : list of str
+        Columns that are left out, because they are not numeric.
     """
 
     def __init__(self, path: Path, **options: Any) -> None:
@@ -49,9 +51,18 @@ class File:
         return self._opened.n_rows
 
     @property
+    def not_numeric(self) -> Any:
+        return self._opened.not_numeric
+
+    @property
     def header_guess(self) -> Any:
         """What was guessed of the first line, where that is not obvious."""
         return self._opened.header_guess
+
+    @property
+    def recognised(self) -> Any:
+        """What was found of a text or a spreadsheet that nobody said, and the argument that says it."""
+        return self._opened.recognised
 
     def rows(self, features: Any = None, threads: Any = None) -> Any:
         """The rows as the core reads them, for these features of a model."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from numbers import Real
 from typing import Any
 
 from covary._covary import Model
@@ -46,6 +48,11 @@ def read(
     weights: str | None = None,
     memory: int | None = None,
     header: bool | None = None,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    na: str | float | Iterable[str | float] = (),
+    encoding: str | None = None,
+    sheet: str | int | None = None,
 ) -> File:
     """Open a file of rows, to be given to `fit` and every question in place of an array.
 
@@ -55,8 +62,9 @@ def read(
     Parameters
     ----------
     path : str or path-like
-        By its ending: .csv, .tsv (also .gz and .zst), .parquet, .arrow or .feather, .npy. An empty cell, NA,
-        NaN and null are missing values. Columns that are not numeric are left out.
+        By its ending: .csv, .tsv (also .gz and .zst), .parquet, .arrow or .feather, .npy, .xlsx or .ods. An empty
+        cell, NA, N/A, #N/A, NaN and null are missing values. Columns that are not numeric are left out;
+        `not_numeric` of the result names them.
     columns : list of str, optional
         Only these columns, in this order.
     drop : list of str, optional
@@ -68,11 +76,24 @@ def read(
     header : bool, optional
         Whether the first line of a text file holds names. By default that is guessed, with a warning where it
         is not obvious.
+    delimiter : str, optional
+        What separates the cells of a text file: a mark such as ``";"``, ``"tab"`` or ``"space"``. By default it is
+        recognised, with a warning where the ending promises another one.
+    decimal : {".", ","}, optional
+        What marks decimals in a text file. By default it is recognised, with a warning where it is a comma.
+    na : str, number, or list of them, optional
+        What stands for a missing value beside the words above, such as ``["?", -999]``.
+    encoding : str, optional
+        How the letters of a text file are encoded, such as ``"latin-1"`` or ``"utf-16"``. By default it is
+        recognised, with a warning where it is not UTF.
+    sheet : str or int, optional
+        The sheet of a spreadsheet, by name or by number from 1 on. By default the first, with a warning where
+        there are others.
 
     Returns
     -------
     File
-        With `feature_names` and, where they are known before reading, `n_rows`.
+        With `feature_names`, `not_numeric` and, where they are known before reading, `n_rows`.
 
     Examples
     --------
@@ -81,12 +102,33 @@ def read(
     >>> path = os.path.join(tempfile.mkdtemp(), "three.csv")
     >>> _ = open(path, "w").write("name,a,b\\nx,1,2\\ny,3,3\\nz,5,1\\n")
     >>> rows = covary.read(path)
-    >>> rows.feature_names, rows.n_rows
-    (['a', 'b'], 3)
+    >>> rows.feature_names, rows.not_numeric, rows.n_rows
+    (['a', 'b'], ['name'], 3)
     >>> covary.PPCA(1).fit(rows).mean_
     array([3., 2.])
+
+    A file with semicolons, decimal commas and question marks:
+
+    >>> _ = open(path, "w").write("a;b\\n1,5;2\\n?;3\\n2,5;1\\n")
+    >>> covary.PPCA(1).fit(covary.read(path, delimiter=";", decimal=",", na="?")).mean_
+    array([2., 2.])
     """
-    file = File(os.fspath(path), columns=columns, drop=drop, weights=weights, memory=memory, header=header)
+    words = [na] if isinstance(na, (str, Real)) else na
+    file = File(
+        os.fspath(path),
+        columns=columns,
+        drop=drop,
+        weights=weights,
+        memory=memory,
+        header=header,
+        delimiter=delimiter,
+        decimal=decimal,
+        na=[str(word) for word in words],
+        encoding=encoding,
+        sheet=None if sheet is None else str(sheet),
+    )
+    for what, otherwise in file.recognised:
+        warn(f"{file.path}: {what}; {otherwise}", UserWarning)
     if file.header_guess is not None:
         warn(f"{file.path}: {file.header_guess}; header=True or header=False says which", UserWarning)
     return file

@@ -1,6 +1,7 @@
 """Files: rows that are read in parts, models that the command reads and writes, pickles."""
 
 import copy
+import pathlib
 import pickle
 import warnings
 
@@ -121,7 +122,7 @@ def test_trouble_with_files_has_pythons_names(X, tmp_path):
     with pytest.raises((ValueError, OSError)):
         covary.PPCA(2).fit(covary.read(tmp_path / "text.csv", columns=["a", "b"]))
     (tmp_path / "late.csv").write_text("a,b\n" + "1,2\n" * 5000 + "3,four\n")
-    with pytest.raises(ValueError, match=r"row 5001 .*'four' is not a number; .* with drop=\['b'\]"):
+    with pytest.raises(ValueError, match=r"row 5001 .*'four' is not a number; .* na=\[\"four\"\] .* with drop=\['b'\]"):
         covary.PPCA(2).fit(covary.read(tmp_path / "late.csv"))
     with pytest.raises(OSError):
         covary.PPCA(2).fit(X).save(tmp_path / "no such folder" / "m.covary")
@@ -195,3 +196,43 @@ def test_a_guess_about_the_header_is_told_once(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert pickle.loads(pickle.dumps(rows)).feature_names == rows.feature_names
+
+
+def test_text_as_people_have_it(tmp_path):
+    path = tmp_path / "european.csv"
+    path.write_bytes("größe;b;name\n1,5;2;x\n?;3;y\n2,5;-999;z\n".encode("latin-1"))
+    told = dict(delimiter=";", decimal=",", na=["?", -999], encoding="latin-1")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rows = covary.read(path, **told)
+    assert rows.feature_names == ["größe", "b"] and rows.not_numeric == ["name"] and "not numeric: name" in repr(rows)
+    np.testing.assert_allclose(covary.PPCA(1).fit(rows).mean_, [2.0, 2.5], rtol=1e-6)
+    with pytest.warns(UserWarning) as caught:
+        assert covary.read(path, na="?").n_rows == 3
+    said = " ".join(str(warning.message) for warning in caught)
+    for words in ("separated by ';'; delimiter=", "decimal mark is ','; decimal='.'", "windows-1252; encoding="):
+        assert words in said
+    assert "--" not in said
+    for wrong, words in [
+        (dict(delimiter="tab"), r"a tab does not occur .* say delimiter=\";\""),
+        (dict(delimiter=",", decimal=","), "say what separates the cells with delimiter="),
+        (dict(delimiter=";;"), "';;' cannot separate cells"),
+        (dict(decimal=";"), "no decimal mark"),
+        (dict(encoding="latin-99"), "no encoding"),
+        (dict(sheet=2), "a sheet has no meaning"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            covary.read(path, **wrong)
+    with pytest.raises(ValueError, match=r"'\?' is not a number; correct it, say na=\[\"\?\"\]"):
+        covary.PPCA(1).fit(covary.read(path, delimiter=";", decimal=",", encoding="latin-1"))
+
+
+def test_spreadsheets(tmp_path):
+    tables = pathlib.Path(__file__).parents[2] / "crates" / "io" / "tests" / "tables"
+    rows = covary.read(tables / "sheet-second.xlsx", sheet="Data")
+    assert rows.feature_names == ["height", "weight", "count"] and rows.n_rows == 8
+    assert covary.read(tables / "sheet-second.xlsx", sheet=2).feature_names == rows.feature_names
+    with pytest.raises(ValueError, match="no sheet 'Date'.*sheet=... takes a name or a number"):
+        covary.read(tables / "sheet-second.xlsx", sheet="Date")
+    with pytest.raises(ValueError, match="protected by a password"):
+        covary.read(tables / "sheet-password.xlsx")

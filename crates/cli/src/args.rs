@@ -7,11 +7,13 @@ mod report;
 mod score;
 mod select;
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use covary::model::AnyModel;
 use covary::{Components, Request, Run};
-use covary_io::{Budget, Format, ReadOptions, Selection, TripleColumns};
+use covary_io::{Budget, Format, MissingWords, ReadOptions, Selection, TripleColumns};
 pub(crate) use factor::{Rotate, RotationName, Towards, cut, kaiser, level, rotation};
 pub(crate) use groups::{groups, prior_rows};
 pub(crate) use impute::{Filling, Holdout, Impute};
@@ -236,14 +238,29 @@ pub(crate) fn set_threads(threads: Option<usize>) {
 /// Where rows go; the ending is checked before any work is done.
 pub(crate) fn output(path: Option<PathBuf>) -> Result<PathBuf> {
     let path = path.unwrap_or_else(|| "-".into());
-    Format::from_path(&path)?;
+    Format::of_output(&path)?;
     Ok(path)
 }
 
 fn options(columns: flags::Columns, weights: Option<String>, budget: Budget) -> ReadOptions {
-    let flags::Columns { columns, drop, id, header } = columns;
+    let flags::Columns { columns, drop, id, text } = columns;
+    let flags::Text { delimiter, decimal, na, header, encoding, sheet } = text;
     let (chunk_bytes, piece_bytes) = (budget.chunk_bytes(), budget.piece_bytes());
-    ReadOptions { columns, drop, id, weights, header, chunk_bytes, piece_bytes, ..ReadOptions::default() }
+    ReadOptions {
+        columns,
+        drop,
+        id,
+        weights,
+        delimiter,
+        decimal,
+        missing: na.into_iter().fold(MissingWords::default(), MissingWords::and),
+        header,
+        encoding,
+        sheet,
+        chunk_bytes,
+        piece_bytes,
+        ..ReadOptions::default()
+    }
 }
 
 pub(crate) fn is_moments(path: &Path) -> bool {
@@ -288,11 +305,13 @@ fn rows_of_matrix(flags: &flags::Fit) -> Result<Option<usize>> {
 }
 
 fn check_no_columns(flags: &flags::Fit) -> Result<()> {
-    let flags::Columns { columns, drop, id, header } = &flags.columns;
+    let flags::Columns { columns, drop, id, text } = &flags.columns;
+    if let Some(flag) = text.used() {
+        return Err(Failure::usage(format!("moments are no text, so {flag} has no meaning; leave it out")));
+    }
     let used = columns.is_some()
         || drop.is_some()
         || id.is_some()
-        || header.is_some()
         || flags.weights.is_some()
         || flags.triples.is_some();
     match used {
@@ -353,6 +372,15 @@ pub(crate) fn memory(text: &str) -> Result<usize, String> {
 
 pub(crate) fn selection(text: &str) -> Result<Selection, String> {
     Selection::parse(text).map_err(|error| error.to_string())
+}
+
+/// Whatever says itself what is wrong with a text.
+pub(crate) fn parsed<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: T::Err| error.to_string())
+}
+
+pub(crate) fn missing_words(text: &str) -> Result<MissingWords, String> {
+    MissingWords::parse(text).map_err(|error| error.to_string())
 }
 
 pub(crate) fn triples(text: &str) -> Result<TripleColumns, String> {

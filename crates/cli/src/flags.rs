@@ -16,6 +16,7 @@ mod report;
 mod robust;
 mod score;
 mod select;
+mod text;
 
 use std::path::PathBuf;
 
@@ -39,9 +40,10 @@ pub(crate) use report::Report;
 pub(crate) use robust::Robust;
 pub(crate) use score::Score;
 pub(crate) use select::Select;
+pub(crate) use text::Text;
 
-const DATA_HELP: &str = "Table of numbers: .csv .tsv (also .gz, .zst), .parquet, .arrow, .feather, .npy, or \
-    - for CSV on standard input";
+const DATA_HELP: &str = "Table of numbers: .csv .tsv (also .gz, .zst), .parquet, .arrow, .feather, .npy, \
+    .xlsx, .ods, or - for CSV on standard input";
 const OUT_HELP: &str = "Where to write the rows, format by ending; CSV on standard output if left out";
 const TRIPLES_HELP: &str = "The data give one cell in each row: these three columns, by name or by position, \
     say whose it is, which, and its value";
@@ -161,9 +163,8 @@ pub(crate) struct Columns {
     /// Carry this column through to the output instead of modelling it
     #[arg(long, value_name = "COLUMN")]
     pub(crate) id: Option<String>,
-    /// Whether the first line of a text is a header [default: guessed, and said where it is not obvious]
-    #[arg(long, value_name = "yes|no", value_parser = args::yes_or_no)]
-    pub(crate) header: Option<bool>,
+    #[command(flatten)]
+    pub(crate) text: Text,
 }
 
 /// What the work may take, and what it says.

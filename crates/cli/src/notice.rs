@@ -1,8 +1,10 @@
 //! What was decided about a file that somebody might not expect.
 
-use covary_io::{CarriedBecause, HeaderGuess, Schema};
 use std::path::Path;
 
+use covary_io::{CarriedBecause, HeaderGuess, Recognised, Schema};
+
+use crate::advice;
 use crate::console::Console;
 use crate::phrase::{count, file_name};
 
@@ -11,7 +13,7 @@ const LISTED: usize = 8;
 
 /// Says what was guessed, and by what the columns were found.
 pub(crate) fn schema(console: Console, schema: &Schema) {
-    header(console, &schema.path, schema.header_guess.as_ref(), true);
+    text(console, &schema.path, &schema.recognised, schema.header_guess.as_ref());
     if schema.by_position {
         console.warn(&format!(
             "the model's features have no names, so the columns of {} are taken in their order: {}",
@@ -19,6 +21,14 @@ pub(crate) fn schema(console: Console, schema: &Schema) {
             listed(schema.features.iter())
         ));
     }
+}
+
+/// Says what was recognised in a file, and what was guessed about its first line.
+pub(crate) fn text(console: Console, path: &Path, recognised: &[Recognised], guess: Option<&HeaderGuess>) {
+    for one in recognised {
+        console.warn(&format!("{}: {one}; {}", file_name(path), advice::otherwise(one)));
+    }
+    header(console, path, guess, true);
 }
 
 /// Says what was guessed about the first line, and what to do if that is wrong.

@@ -29,6 +29,11 @@ pub(crate) fn open(
     options: &ReadOptions,
 ) -> Result<(Arc<Schema>, Access)> {
     let (schema, roles) = resolve(name, Format::Arrow, true, &columns(arrow), options)?;
+    Ok(of(schema, batches, roles))
+}
+
+/// Record batches whose columns are decided about.
+pub(crate) fn of(schema: Schema, batches: Vec<RecordBatch>, roles: Vec<Role>) -> (Arc<Schema>, Access) {
     let schema = Arc::new(schema);
     let batches: Vec<RecordBatch> = batches.into_iter().filter(|b| b.num_rows() > 0).collect();
     let count = |end: &mut usize, b: &RecordBatch| {
@@ -36,7 +41,7 @@ pub(crate) fn open(
         Some(*end)
     };
     let ends = batches.iter().scan(0, count).collect();
-    Ok((Arc::clone(&schema), Access::Grid(Arc::new(Memory { schema, batches, ends, roles }))))
+    (Arc::clone(&schema), Access::Grid(Arc::new(Memory { schema, batches, ends, roles })))
 }
 
 impl Chunks for Memory {

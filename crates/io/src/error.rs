@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use covary::ErrorClass;
 
+use crate::dialect::Delimiter;
+
 /// Shorthand for results of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -111,7 +113,7 @@ pub enum Error {
     /// An ending that tells no format.
     #[error(
         "the ending of {} tells no format; known are .csv, .tsv (both also with .gz or .zst), .parquet, \
-        .arrow, .feather and .npy",
+        .arrow, .feather, .npy, .xlsx and .ods",
         name(path)
     )]
     UnknownEnding {
@@ -420,14 +422,119 @@ pub enum Error {
     },
     /// No column is left to model.
     #[error(
-        "{} has no numeric column to model{}",
-        name(path), if *selected { " after the selection" } else { "" }
+        "{} has no numeric column to model{}{}",
+        name(path), if *selected { " after the selection" } else { "" }, hint(text.as_ref(), "{}")
     )]
     NoFeatures {
         /// The file.
         path: PathBuf,
         /// Whether columns were selected or dropped.
         selected: bool,
+        /// What the first column is instead.
+        text: Option<String>,
+    },
+    /// What cannot separate cells.
+    #[error(
+        "'{text}' cannot separate cells; give one mark that is no part of a number, such as ';', or tab or space"
+    )]
+    BadDelimiter {
+        /// What was given.
+        text: String,
+    },
+    /// What cannot mark decimals.
+    #[error("'{text}' is no decimal mark; give '.' or ','")]
+    BadDecimal {
+        /// What was given.
+        text: String,
+    },
+    /// A name of no encoding.
+    #[error(
+        "'{text}' is the name of no encoding; utf-8, utf-16, windows-1252 (latin-1) are some that are known"
+    )]
+    BadEncoding {
+        /// What was given.
+        text: String,
+    },
+    /// Text in an encoding that nobody told.
+    #[error("{}: {what}; convert it to UTF-8, or say how it is encoded", name(path))]
+    UnknownEncoding {
+        /// The file.
+        path: PathBuf,
+        /// What is known of it.
+        what: String,
+    },
+    /// Something said about a file that makes no sense for its format.
+    #[error("{} is {format}, for which {what} has no meaning; leave it out", name(path))]
+    NotForFormat {
+        /// The file.
+        path: PathBuf,
+        /// The format that its ending tells.
+        format: &'static str,
+        /// What was said.
+        what: &'static str,
+    },
+    /// A spreadsheet that only somebody with its password can read.
+    #[error("{} is protected by a password; save a copy without one", name(path))]
+    Password {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A sheet that a workbook does not have.
+    #[error("{} has no sheet '{sheet}'; its sheets are {known}", name(path))]
+    UnknownSheet {
+        /// The file.
+        path: PathBuf,
+        /// What was asked for.
+        sheet: String,
+        /// The names of its sheets.
+        known: String,
+    },
+    /// A format that is read but not written.
+    #[error(
+        "{} would be a spreadsheet, which is only read; write .csv, .parquet, .arrow or .npy",
+        name(path)
+    )]
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No word where those for a missing value are given.
+    #[error("no word for a missing value is given; name one or more, such as ?,-999")]
+    NoMissingWord,
+    /// Words for a missing value that leave nothing.
+    #[error(
+        "{}: the words for a missing value match every cell; leave out those that are values",
+        name(path)
+    )]
+    AllMissing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A delimiter that the file does not have, while another one cuts it into columns.
+    #[error("{}: {given} does not occur in it; its cells seem to be separated by {found}", name(path))]
+    AbsentDelimiter {
+        /// The file.
+        path: PathBuf,
+        /// What was asked for.
+        given: Delimiter,
+        /// What is there.
+        found: Delimiter,
+    },
+    /// Two delimiters that both cut the file into columns.
+    #[error("{}: its cells may be separated by {first} or by {second}", name(path))]
+    OpenDelimiter {
+        /// The file.
+        path: PathBuf,
+        /// What the ending promises.
+        first: Delimiter,
+        /// What makes more numbers of the cells.
+        second: Delimiter,
+    },
+    /// Commas between cells and before decimals.
+    #[error("{}: ',' cannot both separate its cells and mark their decimals", name(path))]
+    SameMark {
+        /// The file.
+        path: PathBuf,
     },
     /// Something else than three columns where triples are described.
     #[error(
@@ -543,6 +650,15 @@ impl Error {
             | Self::Position { .. }
             | Self::EmptySelection
             | Self::NotThree { .. }
+            | Self::BadDelimiter { .. }
+            | Self::BadDecimal { .. }
+            | Self::BadEncoding { .. }
+            | Self::NotForFormat { .. }
+            | Self::UnknownSheet { .. }
+            | Self::ReadOnly { .. }
+            | Self::NoMissingWord
+            | Self::AbsentDelimiter { .. }
+            | Self::SameMark { .. }
             | Self::ColumnTwice { .. }
             | Self::OnlyNumbers { .. } => ErrorClass::Usage,
             Self::Core(error) => error.class(),

@@ -31,6 +31,8 @@ pub enum Format {
     Arrow,
     /// The array file of `NumPy`.
     Npy,
+    /// A workbook of Excel (.xlsx) or of OpenDocument (.ods); read only.
+    Spreadsheet,
 }
 
 impl Format {
@@ -46,7 +48,7 @@ impl Format {
     /// use covary_io::Format;
     /// assert_eq!(Format::from_path("wine.parquet")?, Format::Parquet);
     /// assert_eq!(Format::from_path("-")?, Format::CSV);
-    /// assert!(Format::from_path("wine.xlsx").is_err());
+    /// assert!(Format::from_path("wine.docx").is_err());
     /// # Ok::<(), covary_io::Error>(())
     /// ```
     pub fn from_path(path: impl AsRef<Path>) -> Result<Self> {
@@ -67,7 +69,19 @@ impl Format {
             ("parquet", Compression::None) => Ok(Self::Parquet),
             ("arrow" | "feather", Compression::None) => Ok(Self::Arrow),
             ("npy", Compression::None) => Ok(Self::Npy),
+            ("xlsx" | "xlsm" | "ods", Compression::None) => Ok(Self::Spreadsheet),
             _ => Err(Error::UnknownEnding { path: path.to_path_buf() }),
+        }
+    }
+
+    /// The same for a file that is to be written.
+    ///
+    /// # Errors
+    /// When the ending is not one of the known ones, or one of a format that is only read.
+    pub fn of_output(path: impl AsRef<Path>) -> Result<Self> {
+        match Self::from_path(&path)? {
+            Self::Spreadsheet => Err(Error::ReadOnly { path: path.as_ref().into() }),
+            format => Ok(format),
         }
     }
 
@@ -81,6 +95,7 @@ impl Format {
             Self::Parquet => "Parquet",
             Self::Arrow => "Arrow IPC",
             Self::Npy => "NPY",
+            Self::Spreadsheet => "spreadsheet",
         }
     }
 }

@@ -47,7 +47,7 @@ impl IdColumn {
             other => other,
         };
         let kind = match schema.format {
-            Format::Delimited { .. } => IdKind::Undeclared,
+            Format::Delimited { .. } | Format::Spreadsheet => IdKind::Undeclared,
             _ if data_type.is_numeric() => IdKind::Numbers,
             _ => IdKind::Text,
         };

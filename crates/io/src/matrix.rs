@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::header::HeaderGuess;
 use crate::ids::IdColumn;
 use crate::reader::open;
+use crate::recognised::Recognised;
 use crate::schema::{CarriedBecause, CarriedColumn, ReadOptions, Schema};
 use crate::select::Selection;
 
@@ -24,6 +25,8 @@ pub struct Matrix {
     pub named: bool,
     /// What was guessed about the first line, where it was not obvious whether it is a header.
     pub header_guess: Option<HeaderGuess>,
+    /// What was recognised of how the file is written.
+    pub recognised: Vec<Recognised>,
     /// The numbers; NaN where a cell is empty.
     pub cells: Mat<f64>,
 }
@@ -84,6 +87,7 @@ fn read(path: &Path, options: &ReadOptions, spare: usize) -> Result<Matrix> {
         rows: labels.map(|_| names),
         named: schema.named,
         header_guess: schema.header_guess,
+        recognised: schema.recognised,
         cells: Mat::from_fn(cells.len() / p, p, |i, j| cells[i * p + j]),
     })
 }
@@ -142,7 +146,7 @@ impl Matrix {
         let wanted = columns.map_or_else(|| Ok((labels..names.len()).collect()), resolve)?;
         let kept: Vec<usize> = wanted.into_iter().filter(|j| *j >= labels && !dropped.contains(j)).collect();
         if kept.is_empty() {
-            return Err(Error::NoFeatures { path: self.path, selected: true });
+            return Err(Error::NoFeatures { path: self.path, selected: true, text: None });
         }
         let kept: Vec<usize> = kept.into_iter().map(|j| j - labels).collect();
         let cells = Mat::from_fn(kept.len(), kept.len(), |i, j| self.cells[(kept[i], kept[j])]);

@@ -98,7 +98,7 @@ fn shape(path: &Path, shape: &[u64]) -> Result<(usize, usize)> {
     let size = |n: u64| usize::try_from(n).map_err(Error::damaged(path, "NPY"));
     match *shape {
         [n] => Ok((size(n)?, 1)),
-        [_, 0] => Err(Error::NoFeatures { path: path.into(), selected: false }),
+        [_, 0] => Err(Error::NoFeatures { path: path.into(), selected: false, text: None }),
         [n, p] => Ok((size(n)?, size(p)?)),
         _ => Err(Error::Unsupported {
             path: path.into(),

@@ -11,7 +11,7 @@ use crate::batch::{Batch, Batches, Feed, Job, Stream};
 use crate::error::{Error, Result};
 use crate::format::{Compression, Format};
 use crate::schema::{ReadOptions, Schema};
-use crate::{arrow_ipc, arrow_memory, csv, load, npy, parquet};
+use crate::{arrow_ipc, arrow_memory, csv, load, npy, parquet, spreadsheet};
 
 /// A file that can be read in any order, as each format offers it.
 pub(crate) trait Chunks: Send + Sync {
@@ -133,6 +133,7 @@ pub enum Loaded {
 pub fn open(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Reader> {
     let path = path.as_ref();
     let format = Format::from_path(path)?;
+    options.check_format(path, format)?;
     let (schema, access) = match format {
         Format::Delimited { delimiter, compression } if is_stream(path, compression) => {
             csv::open_stream(path, format, delimiter, compression, options)?
@@ -141,6 +142,7 @@ pub fn open(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Reader> {
         Format::Parquet => parquet::open(path, options)?,
         Format::Arrow => arrow_ipc::open(path, options)?,
         Format::Npy => npy::open(path, options)?,
+        Format::Spreadsheet => spreadsheet::open(path, options)?,
     };
     counted(path, Reader { schema, access })
 }

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use arrow_schema::DataType;
 
+use crate::dialect::{DecimalMark, Delimiter, MissingWords, TextEncoding};
 use crate::error::{Error, Result};
 use crate::format::Format;
 use crate::header::HeaderGuess;
+use crate::recognised::Recognised;
 use crate::select::{self, Selection};
 
 /// What to read of a file.
@@ -21,6 +23,16 @@ pub struct ReadOptions {
     pub nameless: bool,
     /// Whether the first line of a text is a header; guessed if nobody says.
     pub header: Option<bool>,
+    /// What separates the cells of a text; recognised if nobody says.
+    pub delimiter: Option<Delimiter>,
+    /// What marks decimals in a text; recognised if nobody says.
+    pub decimal: Option<DecimalMark>,
+    /// How a text is encoded; recognised if nobody says.
+    pub encoding: Option<TextEncoding>,
+    /// The sheet of a spreadsheet, by name or by number from 1 on; the first if nobody says.
+    pub sheet: Option<String>,
+    /// Words of a text that stand for a missing value, beside the usual ones.
+    pub missing: MissingWords,
     /// Only these columns are features; all others are left out, text too.
     pub columns: Option<Selection>,
     /// Columns to leave out altogether.
@@ -44,6 +56,21 @@ impl ReadOptions {
     /// How many times the size of the longest row may be in memory.
     pub const PIECES: usize = 16;
 
+    /// Refuses what has no meaning for the format of a file.
+    pub(crate) fn check_format(&self, path: &Path, format: Format) -> Result<()> {
+        let is_text = matches!(format, Format::Delimited { .. });
+        let wrong = [
+            (self.delimiter.is_some() && !is_text, "a delimiter"),
+            (self.decimal.is_some() && !is_text, "a decimal mark"),
+            (self.encoding.is_some() && !is_text, "an encoding"),
+            (self.sheet.is_some() && format != Format::Spreadsheet, "a sheet"),
+        ];
+        match wrong.into_iter().find(|(is_wrong, _)| *is_wrong) {
+            Some((_, what)) => Err(Error::NotForFormat { path: path.into(), format: format.name(), what }),
+            None => Ok(()),
+        }
+    }
+
     /// What parts that are read whole may take together.
     pub(crate) fn part_bytes(&self) -> usize {
         self.piece_bytes.saturating_mul(Self::PIECES)
@@ -56,6 +83,11 @@ impl Default for ReadOptions {
             features: None,
             nameless: false,
             header: None,
+            delimiter: None,
+            decimal: None,
+            encoding: None,
+            sheet: None,
+            missing: MissingWords::default(),
             columns: None,
             drop: None,
             id: None,
@@ -148,6 +180,8 @@ pub struct Schema {
     pub named: bool,
     /// What was guessed about the first line, where it was not obvious whether it is a header.
     pub header_guess: Option<HeaderGuess>,
+    /// What was recognised of how the file is written.
+    pub recognised: Vec<Recognised>,
     /// Whether columns that have names were taken as a model's features by position, because those have none.
     pub by_position: bool,
     /// Whether all features are single precision, and are kept so.
@@ -215,7 +249,11 @@ pub(crate) fn resolve(
     let features = plan.features(path, columns)?;
     if features.order.is_empty() && options.carry != Carry::All {
         let selected = options.columns.is_some() || options.drop.is_some();
-        return Err(Error::NoFeatures { path: path.into(), selected });
+        let text = columns.iter().find_map(|column| match &column.kind {
+            Kind::Other(what) => Some(format!("column '{}': {what}", column.name)),
+            _ => None,
+        });
+        return Err(Error::NoFeatures { path: path.into(), selected, text });
     }
     let mut schema = Schema {
         path: path.into(),
@@ -228,6 +266,7 @@ pub(crate) fn resolve(
         n_rows: None,
         named,
         header_guess: None,
+        recognised: Vec::new(),
         by_position: plan.by_position && named,
         single_precision: features.order.iter().all(|&i| columns[i].kind == Kind::Single),
     };

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io;
 
 use covary::{Error, ErrorClass};
+use covary_io::{Recognised, number_with_comma};
 use pyo3::exceptions::{
     PyFileNotFoundError, PyIsADirectoryError, PyKeyboardInterrupt, PyMemoryError, PyOSError,
     PyPermissionError, PyValueError,
@@ -86,14 +87,51 @@ fn remedy(error: &covary_io::Error) -> Option<String> {
     use covary_io::Error as FileError;
     Some(match error {
         FileError::NotUtf8 { column, .. } => {
-            format!("convert the file, or leave the column out with drop=['{column}']")
+            format!("say how it is encoded with encoding=..., or leave the column out with drop=['{column}']")
         }
-        FileError::NotANumber { column, .. } => {
-            format!("correct it, or leave the column out with drop=['{column}']")
+        FileError::NotANumber { column, text, .. } => {
+            let comma = match number_with_comma(text) {
+                true => "say decimal=',' if the comma marks its decimals, ",
+                false => "",
+            };
+            format!(
+                "correct it, {comma}say na=[{text:?}] if it stands for a missing value, or leave the column out with \
+                 drop=['{column}']"
+            )
         }
         FileError::FeatureCount { .. } => "name those of the model in columns=[...]".into(),
+        FileError::AbsentDelimiter { found, .. } => format!("say delimiter={:?}", found.typed()),
+        FileError::OpenDelimiter { first, second, .. } => {
+            format!("say delimiter={:?} or delimiter={:?}", first.typed(), second.typed())
+        }
+        FileError::SameMark { .. } => "say what separates the cells with delimiter=...".into(),
+        FileError::UnknownEncoding { .. } => "encoding=... does that".into(),
+        FileError::AllMissing { .. } => "they are those of na=[...]".into(),
+        FileError::UnknownSheet { .. } => "sheet=... takes a name or a number from 1 on".into(),
+        FileError::NoFeatures { selected: false, text: Some(_), .. } => {
+            "if another mark separates its cells or their decimals, say so with delimiter=... or decimal=..."
+                .into()
+        }
+        FileError::Ragged { .. } => {
+            "correct the row; if another mark separates the cells, say so with delimiter=...".into()
+        }
         _ => return None,
     })
+}
+
+/// What an argument of `covary.read` can do if what was recognised is wrong.
+pub(crate) fn otherwise(recognised: &Recognised) -> String {
+    match recognised {
+        Recognised::Delimiter(_) => "delimiter=... says otherwise".into(),
+        Recognised::Decimal(_) => "decimal='.' says otherwise".into(),
+        Recognised::Encoding(_) => "encoding=... says otherwise".into(),
+        Recognised::Commas(_) => "if they mark decimals, say decimal=',', and otherwise remove them".into(),
+        Recognised::Emptied(_) => "if they are values, leave the word out of na=[...]".into(),
+        Recognised::Word { word, .. } => format!("if it stands for a missing value, say na=[{word:?}]"),
+        Recognised::Sheet { .. } => "sheet=... says which".into(),
+        Recognised::RowNames(_) => "header=False says otherwise".into(),
+        _ => "if that is wrong, convert the file".into(),
+    }
 }
 
 fn linalg_error(py: Python<'_>, text: &str) -> PyErr {

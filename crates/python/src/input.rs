@@ -1,6 +1,7 @@
 //! Rows from Python: arrays are looked at where they lie, tables and files are read through `covary-io`.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatchReader;
@@ -10,14 +11,15 @@ use covary::data::{Block, Cells, Observed, Real, RowSource, Sparse, Table, count
 use covary::linalg::MatRef;
 use covary_io::arrow_schema::{DataType, Schema};
 use covary_io::{
-    Budget, Grid, Loaded, ReadOptions, Reader, Selection, Stream, open, open_arrow, pandas_index,
+    Budget, CarriedBecause, CarriedColumn, Grid, Loaded, MissingWords, ReadOptions, Reader, Selection,
+    Stream, open, open_arrow, pandas_index,
 };
 use numpy::{Element, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::door::{Manner, now, run};
-use crate::errors::io_exception;
+use crate::errors::{io_exception, otherwise};
 use crate::given::{to_vec, vector};
 use crate::threads::Threads;
 
@@ -298,13 +300,19 @@ pub(crate) struct File {
     named: bool,
     n_rows: Option<usize>,
     header_guess: Option<String>,
+    recognised: Vec<(String, String)>,
+    not_numeric: Vec<String>,
 }
 
 #[pymethods]
 impl File {
     /// Opens the file and decides about its columns.
     #[new]
-    #[pyo3(signature = (path, columns=None, drop=None, weights=None, memory=None, header=None))]
+    #[pyo3(signature = (
+        path, columns=None, drop=None, weights=None, memory=None, header=None, delimiter=None, decimal=None, na=Vec::new(),
+        encoding=None, sheet=None
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "the keywords of covary.read")]
     fn new(
         py: Python<'_>,
         path: PathBuf,
@@ -313,6 +321,11 @@ impl File {
         weights: Option<String>,
         memory: Option<usize>,
         header: Option<bool>,
+        delimiter: Option<String>,
+        decimal: Option<String>,
+        na: Vec<String>,
+        encoding: Option<String>,
+        sheet: Option<String>,
     ) -> PyResult<Self> {
         if memory.is_some_and(|bytes| bytes < Budget::LEAST) {
             let least = Budget::LEAST;
@@ -326,13 +339,21 @@ impl File {
             chunk_bytes: budget.chunk_bytes(),
             piece_bytes: budget.piece_bytes(),
             header,
+            delimiter: parsed(py, delimiter)?,
+            decimal: parsed(py, decimal)?,
+            missing: MissingWords::new(na),
+            encoding: parsed(py, encoding)?,
+            sheet,
             ..ReadOptions::default()
         };
         let (to_open, how) = (path.clone(), options.clone());
         let schema = run(py, &Manner::default(), move |_| Ok(open(&to_open, &how)?.schema().clone()))?;
         let (features, named, n_rows) = (schema.features, schema.named, schema.n_rows);
         let header_guess = schema.header_guess.map(|guess| guess.to_string());
-        Ok(Self { path, options, budget, features, named, n_rows, header_guess })
+        let recognised = schema.recognised.iter().map(|one| (one.to_string(), otherwise(one))).collect();
+        let is_text = |column: &&CarriedColumn| column.because == CarriedBecause::NotNumeric;
+        let not_numeric = schema.carried.iter().filter(is_text).map(|column| column.name.clone()).collect();
+        Ok(Self { path, options, budget, features, named, n_rows, header_guess, recognised, not_numeric })
     }
 
     /// The rows, loaded when they fit; with the given features when a model wants them by name.
@@ -355,6 +376,18 @@ impl File {
     #[getter]
     fn header_guess(&self) -> Option<String> {
         self.header_guess.clone()
+    }
+
+    /// What was recognised of how the file is written, and what to do if that is wrong.
+    #[getter]
+    fn recognised(&self) -> Vec<(String, String)> {
+        self.recognised.clone()
+    }
+
+    /// Names of the columns that are not numeric, which are left out.
+    #[getter]
+    fn not_numeric(&self) -> Vec<String> {
+        self.not_numeric.clone()
     }
 
     /// Where the file is.
@@ -383,8 +416,18 @@ impl File {
 
     fn __repr__(&self) -> String {
         let rows = self.n_rows.map_or("?".into(), |n| n.to_string());
-        format!("covary.read({:?})  # {rows} rows, {} features", self.path, self.features.len())
+        let text = match self.not_numeric.len() {
+            0 => String::new(),
+            _ => format!("; not numeric: {}", self.not_numeric.join(", ")),
+        };
+        format!("covary.read({:?})  # {rows} rows, {} features{text}", self.path, self.features.len())
     }
+}
+
+/// What a keyword says, if it is there.
+fn parsed<T: FromStr<Err = covary_io::Error>>(py: Python<'_>, text: Option<String>) -> PyResult<Option<T>> {
+    let parse = |text: String| text.parse().map_err(|error| io_exception(py, error));
+    text.map(parse).transpose()
 }
 
 fn hold(reader: Reader, limit: usize) -> covary::Result<Held> {

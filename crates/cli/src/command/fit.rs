@@ -63,7 +63,7 @@ fn fit_moments(args: &Fit, moments: &Moments, features: &[String]) -> Result<Sav
 /// Covariances or correlations as if so many rows had them.
 fn fit_matrix(args: &Fit, rows: usize) -> Result<SavedModel> {
     let matrix = square_matrix(&args.data, &args.options)?;
-    notice::header(args.console, &args.data, matrix.header_guess.as_ref(), true);
+    notice::text(args.console, &args.data, &matrix.recognised, matrix.header_guess.as_ref());
     check_matrix(&matrix)?;
     let moments = Moments::from_covariance(matrix.cells.as_ref(), None, rows);
     let moments = moments.map_err(about_features(&args.data, &matrix.columns))?;

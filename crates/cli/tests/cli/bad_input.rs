@@ -101,7 +101,7 @@ fn unknown_columns_and_endings() {
     fit_fails("width,b\n1,2\n3,5\n", &["--id", "widht"], 2, &["'widht'", "did you mean 'width'"]);
     fit_fails("a,b\n1,2\n3,5\n", &["--columns", "2-9"], 2, &["2 columns", "'2-9'"]);
     let place = Place::with_model();
-    place.fails(&["fit", "x.xlsx"], 2, &["'x.xlsx'", ".parquet"]);
+    place.fails(&["fit", "x.docx"], 2, &["'x.docx'", ".parquet"]);
     place.fails(&["transform", "cross.covary", "cross.csv", "-o", "z.xlsx"], 2, &["'z.xlsx'"]);
     place.fails(&["fit", "cross.csv", "-o", "m.csv"], 2, &["m.csv", "model.covary"]);
 }

@@ -25,6 +25,7 @@ mod mixture;
 mod moments;
 mod names;
 mod network;
+mod reading;
 mod report;
 mod reproducible;
 mod robust;

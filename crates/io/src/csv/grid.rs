@@ -5,12 +5,14 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::head::Head;
 use super::index::{self, Body, Extent};
 use super::parse::{self, Layout, Piece};
-use super::{layout, sample};
+use super::{encoding, layout, sample, stream};
 use crate::batch::Batch;
 use crate::error::{Error, Result};
-use crate::format::Format;
+use crate::format::{Compression, Format};
+use crate::positioned::read_at;
 use crate::reader::{Access, Chunks, open_file};
 use crate::schema::{ReadOptions, Schema};
 
@@ -20,7 +22,7 @@ struct TextFile {
     extents: Vec<Extent>,
 }
 
-/// Opens a plain file: header, sample, index.
+/// Opens a plain file: header, sample, index. One whose text must be converted passes once.
 pub(crate) fn open(
     path: &Path,
     format: Format,
@@ -28,16 +30,22 @@ pub(crate) fn open(
     options: &ReadOptions,
 ) -> Result<(Arc<Schema>, Access)> {
     let file = open_file(path)?;
-    let head = sample::read_head(&mut &file, delimiter, options).map_err(Error::read(path))?;
+    let mut first = [0; encoding::FIRST];
+    let found = read_at(&file, &mut first, 0).map_err(Error::read(path))?;
+    if encoding::foreign(path, &first[..found], options.encoding)?.is_some() {
+        return stream::open(path, format, delimiter, Compression::None, options);
+    }
+    let head = Head::read(&mut &file, delimiter, options).map_err(Error::read(path))?;
     let sample = sample::examine(path, &head, delimiter, options)?;
-    let layout = layout(path, format, delimiter, &sample, options)?;
+    let start = sample.start;
+    let layout = layout(path, format, sample, options)?;
     let length = file.metadata().map_err(Error::read(path))?.len();
     let body = Body {
         path,
         file: &file,
-        bytes: sample.data_start as u64..length,
-        first_line: sample.first_line,
-        delimiter,
+        bytes: start.offset as u64..length,
+        first_line: start.line,
+        delimiter: layout.dialect.delimiter,
         longest: options.piece_bytes as u64,
     };
     let extents = index::build(&body, options.chunk_bytes as u64)?;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::cell::{self, Cell};
+use super::cell::{Cell, CellRules};
 use super::fields;
 use crate::header::{HeaderGuess, HeaderSign};
 
@@ -14,18 +14,18 @@ const EVEN: usize = 4;
 /// Rows from which it tells something that they are all otherwise.
 const FEW_ROWS: usize = 3;
 /// Words for a missing value that are read as text, so that they are told; no column is called so.
-const MARKS: [&[u8]; 8] = [b"?", b"-", b".", b"n/a", b"#n/a", b"none", b"nil", b"missing"];
+const MARKS: [&[u8]; 6] = [b"?", b"-", b".", b"none", b"nil", b"missing"];
 
 /// What was decided about the first line.
-pub(super) struct Decision {
-    pub(super) header: bool,
+pub(crate) struct Decision {
+    pub(crate) header: bool,
     /// What is to be said, where it is not obvious.
-    pub(super) guess: Option<HeaderGuess>,
+    pub(crate) guess: Option<HeaderGuess>,
 }
 
 impl Decision {
     /// Nothing to be said.
-    pub(super) fn obvious(header: bool) -> Self {
+    pub(crate) fn obvious(header: bool) -> Self {
         Self { header, guess: None }
     }
 
@@ -35,15 +35,20 @@ impl Decision {
 }
 
 /// The records below the first line, in order.
-pub(super) type Records<'a> = [Vec<Cow<'a, [u8]>>];
+pub(crate) type Records<'a> = [Vec<Cow<'a, [u8]>>];
 
 /// Decides by what stands in the first line, `quoted` or not, and below it.
 ///
 /// A name above numbers is a header. A missing value among numbers is a row. Numbers above numbers are a row,
 /// unless at least two signs say that they are of another kind than those below: wavelengths or years above
 /// measurements.
-pub(super) fn decide(first: &[Cow<'_, [u8]>], quoted: &[bool], below: &Records<'_>) -> Decision {
-    let columns: Vec<Column> = (0..first.len()).map(|j| Column::of(j, first, quoted, below)).collect();
+pub(crate) fn decide(
+    first: &[Cow<'_, [u8]>],
+    quoted: &[bool],
+    below: &Records<'_>,
+    rules: &CellRules,
+) -> Decision {
+    let columns: Vec<Column> = (0..first.len()).map(|j| Column::of(j, first, quoted, below, rules)).collect();
     let has = |cell: First| columns.iter().any(|c| c.first == cell);
     let text_above =
         |numbers: bool| columns.iter().any(|c| c.first == First::Text && c.has_numbers() == numbers);
@@ -61,7 +66,7 @@ pub(super) fn decide(first: &[Cow<'_, [u8]>], quoted: &[bool], below: &Records<'
             (false, false) => Decision::said(false, Vec::new()),
         };
     }
-    let signs = signs(&numbers, below);
+    let signs = signs(&numbers, below, rules);
     let names = distinct(first) && !has(First::Missing) && !columns.iter().any(|c| c.recurs);
     let header = names && (signs.len() >= ENOUGH || signs.contains(&HeaderSign::Quoted));
     match header || text_above(false) || (names && !signs.is_empty()) {
@@ -97,7 +102,13 @@ struct Column {
 }
 
 impl Column {
-    fn of(index: usize, first: &[Cow<'_, [u8]>], quoted: &[bool], below: &Records<'_>) -> Self {
+    fn of(
+        index: usize,
+        first: &[Cow<'_, [u8]>],
+        quoted: &[bool],
+        below: &Records<'_>,
+        rules: &CellRules,
+    ) -> Self {
         let name = &first[index];
         let mut column = Self {
             index,
@@ -110,9 +121,9 @@ impl Column {
             texts: 0,
             range: (f64::INFINITY, f64::NEG_INFINITY),
         };
-        below.iter().filter_map(|record| record.get(index)).for_each(|cell| column.add(cell));
+        below.iter().filter_map(|record| record.get(index)).for_each(|cell| column.add(cell, rules));
         let is_mark = || MARKS.iter().any(|mark| name.trim_ascii().eq_ignore_ascii_case(mark));
-        column.first = match cell::read(name) {
+        column.first = match rules.read(name) {
             Cell::Number(value) => First::Number(value),
             Cell::Text if column.is_numeric() && is_mark() => First::Missing,
             Cell::Text => First::Text,
@@ -124,8 +135,8 @@ impl Column {
         column
     }
 
-    fn add(&mut self, text: &[u8]) {
-        match cell::read(text) {
+    fn add(&mut self, text: &[u8], rules: &CellRules) {
+        match rules.read(text) {
             Cell::Missing => {}
             Cell::Text => self.texts += 1,
             Cell::Number(value) => {
@@ -163,13 +174,13 @@ impl Column {
 }
 
 /// What speaks for the numbers of the first line being names.
-fn signs(columns: &[&Column], below: &Records<'_>) -> Vec<HeaderSign> {
+fn signs(columns: &[&Column], below: &Records<'_>, rules: &CellRules) -> Vec<HeaderSign> {
     let half = |count: usize| 2 * count > columns.len();
     let decimals = columns.iter().filter(|c| 2 * c.wholes < c.numbers).count();
     let far = columns.iter().filter(|c| c.is_far()).count();
     let values: Vec<f64> = columns.iter().map(|c| c.value()).collect();
     let rare = |holds: fn(&[f64]) -> bool, rows| {
-        below.len() >= rows && holds(&values) && is_rare(columns, below, holds)
+        below.len() >= rows && holds(&values) && is_rare(columns, below, rules, holds)
     };
     let quoted = columns.iter().all(|c| c.quoted) && !below.is_empty();
     [
@@ -185,8 +196,8 @@ fn signs(columns: &[&Column], below: &Records<'_>) -> Vec<HeaderSign> {
 }
 
 /// Whether at most a tenth of the rows below, missing values aside, are so too.
-fn is_rare(columns: &[&Column], below: &Records<'_>, holds: fn(&[f64]) -> bool) -> bool {
-    let number = |field: &Cow<'_, [u8]>| match cell::read(field) {
+fn is_rare(columns: &[&Column], below: &Records<'_>, rules: &CellRules, holds: fn(&[f64]) -> bool) -> bool {
+    let number = |field: &Cow<'_, [u8]>| match rules.read(field) {
         Cell::Number(value) => Some(value),
         _ => None,
     };

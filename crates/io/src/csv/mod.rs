@@ -1,11 +1,15 @@
 //! Delimited text: CSV and TSV, plain files as grids, compressed ones and pipes as streams.
 
 pub(crate) mod cell;
+mod counts;
+mod encoding;
 mod fields;
 mod grid;
+mod head;
 mod header;
 mod index;
 mod parse;
+mod recognise;
 mod sample;
 mod stream;
 
@@ -16,20 +20,24 @@ use crate::error::Result;
 use crate::format::Format;
 use crate::schema::{self, ReadOptions};
 
+pub(crate) use cell::{Cell, CellRules, show_text};
+pub(crate) use counts::Numbering;
 pub(crate) use grid::open as open_grid;
+pub(crate) use header::{Decision, decide};
+pub(crate) use sample::name_index;
 pub(crate) use stream::open as open_stream;
 
 /// Decides about the columns that the beginning of a file shows.
 fn layout(
     path: &Path,
     format: Format,
-    delimiter: u8,
-    sample: &sample::Sample,
+    sample: sample::Sample,
     options: &ReadOptions,
 ) -> Result<parse::Layout> {
     let (mut schema, roles) = schema::resolve(path, format, sample.named, &sample.columns, options)?;
-    schema.header_guess.clone_from(&sample.guess);
+    schema.header_guess = sample.guess;
+    schema.recognised = sample.recognised;
     let schema = Arc::new(schema);
-    let names = sample.columns.iter().map(|c| c.name.clone()).collect();
-    Ok(parse::Layout { schema, roles, names, delimiter })
+    let names = sample.columns.into_iter().map(|column| column.name).collect();
+    Ok(parse::Layout { schema, roles, names, dialect: sample.dialect })
 }

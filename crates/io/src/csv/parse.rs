@@ -9,7 +9,9 @@ use memchr::memchr_iter;
 
 use super::cell::{self, Cell};
 use super::fields;
+use super::sample::Dialect;
 use crate::batch::{Batch, Numbers};
+use crate::dialect::DecimalMark;
 use crate::error::{Error, Place, Result};
 use crate::schema::{Role, Schema};
 
@@ -20,7 +22,7 @@ pub(super) struct Layout {
     pub(super) roles: Vec<Role>,
     /// Names of all columns of the file.
     pub(super) names: Vec<String>,
-    pub(super) delimiter: u8,
+    pub(super) dialect: Dialect,
 }
 
 /// Whole records, and where in the file they stand.
@@ -91,7 +93,7 @@ impl<'a> Parser<'a> {
         if self.row == self.piece.rows {
             return Err(self.changed());
         }
-        let Layout { roles, delimiter, schema, .. } = self.layout;
+        let Layout { roles, dialect: Dialect { delimiter, .. }, schema, .. } = self.layout;
         let (text, p) = (self.piece.text, schema.features.len());
         let (mut pos, mut left) = (self.start, roles.len());
         for (column, role) in roles.iter().enumerate() {
@@ -120,13 +122,16 @@ impl<'a> Parser<'a> {
     #[inline]
     fn number(&self, column: usize, pos: usize) -> Result<(f64, usize)> {
         let text = self.piece.text;
-        if let Ok((value, length)) = fast_float2::parse_partial::<f64, _>(&text[pos..])
+        let Dialect { delimiter, rules, .. } = &self.layout.dialect;
+        if rules.decimal == DecimalMark::Point
+            && let Ok((value, length)) = fast_float2::parse_partial::<f64, _>(&text[pos..])
             && value.is_finite()
+            && !rules.is_missing(value)
         {
             let end = pos + length;
             match text[end..] {
                 [] | [b'\n', ..] => return Ok((value, end)),
-                [byte, ..] if byte == self.layout.delimiter => return Ok((value, end)),
+                [byte, ..] if byte == *delimiter => return Ok((value, end)),
                 [b'\r', b'\n', ..] => return Ok((value, end + 1)),
                 _ => {}
             }
@@ -139,10 +144,10 @@ impl<'a> Parser<'a> {
     fn any_cell(&self, column: usize, pos: usize) -> Result<(f64, usize)> {
         let end = self.field_end(pos)?;
         let contents = fields::contents(self.piece.text, pos, end);
-        match cell::read(&contents) {
+        match self.layout.dialect.rules.read(&contents) {
             Cell::Missing => Ok((f64::NAN, end)),
             Cell::Number(value) if value.is_finite() => Ok((value, end)),
-            wrong => Err(self.bad_cell(column, wrong, cell::show(&contents))),
+            wrong => Err(self.bad_cell(column, wrong, self.shown(&contents))),
         }
     }
 
@@ -157,10 +162,10 @@ impl<'a> Parser<'a> {
             Role::Carried(k) if self.keep_carried => {
                 let end = self.field_end(pos)?;
                 let contents = fields::contents(self.piece.text, pos, end);
-                match std::str::from_utf8(&contents) {
-                    Ok("") => self.carried[k].append_null(),
-                    Ok(text) => self.carried[k].append_value(text),
-                    Err(_) => {
+                match self.layout.dialect.encoding.text(&contents) {
+                    Some(text) if text.is_empty() => self.carried[k].append_null(),
+                    Some(text) => self.carried[k].append_value(text),
+                    None => {
                         return Err(Error::NotUtf8 { place: self.place(), column: self.column_name(column) });
                     }
                 }
@@ -172,7 +177,11 @@ impl<'a> Parser<'a> {
 
     #[inline]
     fn field_end(&self, pos: usize) -> Result<usize> {
-        fields::field_end(self.piece.text, pos, self.layout.delimiter).ok_or_else(|| self.changed())
+        fields::field_end(self.piece.text, pos, self.layout.dialect.delimiter).ok_or_else(|| self.changed())
+    }
+
+    fn shown(&self, contents: &[u8]) -> String {
+        cell::show_text(&self.layout.dialect.encoding.shown(contents))
     }
 
     fn place(&self) -> Place {
@@ -200,7 +209,7 @@ impl<'a> Parser<'a> {
     }
 
     fn found_fields(&self) -> usize {
-        fields::record(self.piece.text, self.start, self.layout.delimiter).map_or(0, |(f, _)| f.len())
+        fields::record(self.piece.text, self.start, self.layout.dialect.delimiter).map_or(0, |(f, _)| f.len())
     }
 
     #[cold]

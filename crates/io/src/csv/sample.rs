@@ -1,231 +1,274 @@
-//! The beginning of a text file: its header, and which columns hold numbers.
+//! What the beginning of a text tells: how it is written, its header, and which columns hold numbers.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::io::Read;
 use std::path::Path;
 
 use arrow_schema::DataType;
-use memchr::{memchr, memrchr};
 
-use super::cell::{self, Cell};
+use super::cell::{Cell, CellRules};
+use super::counts::{self, CellCounts};
+use super::encoding::CellEncoding;
 use super::fields::{self, State};
+use super::head::{Head, Record, Start};
 use super::header::{self, Decision};
+use super::recognise::{self, Decimals, Separation};
+use crate::dialect::{DecimalMark, Delimiter};
 use crate::error::{Error, Result};
 use crate::header::HeaderGuess;
+use crate::recognised::Recognised;
 use crate::schema::{Column, Kind, ReadOptions, check_width, default_name};
-
-/// Bytes to look at first; more when they hold no whole row.
-const FIRST_LOOK: usize = 1 << 20;
-/// Rows that decide whether a column is numeric.
-const SAMPLE_ROWS: usize = 1000;
-/// Rows that tell whether the first line is a header, and the cells of them that are kept for that.
-const HEADER_ROWS: usize = 100;
-const HEADER_CELLS: usize = 1 << 16;
 
 /// What the beginning of a file tells.
 pub(super) struct Sample {
     pub(super) columns: Vec<Column>,
+    pub(super) dialect: Dialect,
     /// Whether there is a header; without one the columns are called x1, x2, ….
     pub(super) named: bool,
     /// What was guessed about that, where it is not obvious.
     pub(super) guess: Option<HeaderGuess>,
-    /// Offset of the first row.
-    pub(super) data_start: usize,
-    /// Line of the first row, counted from 1.
-    pub(super) first_line: usize,
+    pub(super) recognised: Vec<Recognised>,
+    /// Where the first row is.
+    pub(super) start: Start,
 }
 
-/// The beginning of a text.
-pub(super) struct Head {
-    pub(super) text: Vec<u8>,
-    /// Whether this is all there is.
-    pub(super) whole: bool,
-}
-
-/// Reads the beginning of a text, at least the header and one row if there are that many and they may be so
-/// long.
-pub(super) fn read_head(
-    reader: &mut dyn Read,
-    delimiter: u8,
-    options: &ReadOptions,
-) -> std::io::Result<Head> {
-    let mut head = Vec::new();
-    let mut wanted = FIRST_LOOK;
-    loop {
-        let missing = wanted - head.len();
-        let got = reader.take(missing as u64).read_to_end(&mut head)?;
-        let lines = memrchr(b'\n', &head).map_or(0, |i| i + 1);
-        let enough = fields::survey(&head[..lines], delimiter, State::Record).rows >= 3;
-        if got < missing || enough || wanted > options.piece_bytes {
-            return Ok(Head { text: head, whole: got < missing });
-        }
-        wanted *= 2;
-    }
+/// How a text is written.
+#[derive(Debug, Clone)]
+pub(super) struct Dialect {
+    pub(super) delimiter: u8,
+    pub(super) rules: CellRules,
+    pub(super) encoding: CellEncoding,
 }
 
 /// Looks at the beginning of a file.
-pub(super) fn examine(path: &Path, head: &Head, delimiter: u8, options: &ReadOptions) -> Result<Sample> {
-    let text = &head.text;
-    check_text(path, text)?;
-    let (mut start, mut first_line) = beginning(text);
-    if start == text.len() {
+pub(super) fn examine(path: &Path, head: &Head, promised: u8, options: &ReadOptions) -> Result<Sample> {
+    head.check(path)?;
+    let (mut start, told) = head.start();
+    if start.offset == head.text.len() {
         return Err(Error::Empty { path: path.into() });
     }
-    let (first, end) = first_record(path, head, (start, first_line), delimiter, options)?;
-    let Decision { header: named, guess } = match options.header {
-        Some(header) => Decision::obvious(header),
-        None if has_all(&first, options.features.as_deref()) => Decision::obvious(true),
-        None => {
-            let quoted = header::quoted_above(text, start, end, delimiter);
-            header::decide(&first, &quoted, &below(head, end, delimiter))
-        }
-    };
-    let names = match named {
-        true => read_names(path, &first)?,
-        false => (0..first.len()).map(default_name).collect(),
-    };
+    let mut recognised = Vec::new();
+    let encoding = CellEncoding::of(path, head, options.encoding, &mut recognised)?;
+    let delimiter = delimiter(path, head, start, (promised, told), options, &mut recognised)?;
+    let decimals = decimals(path, head, start, delimiter, options, &mut recognised)?;
+    let rules = CellRules::new(decimals.mark, &options.missing);
+    let dialect = Dialect { delimiter: delimiter.byte(), rules, encoding };
+    let line = FirstLine::read(path, head, start, &dialect, options)?;
+    let Decision { header: named, guess } = line.decision;
     if named {
-        first_line += memchr::memchr_iter(b'\n', &text[start..end]).count();
-        start = end;
+        start.line += memchr::memchr_iter(b'\n', &head.text[start.offset..line.end]).count();
+        start.offset = line.end;
     }
-    if fields::survey(&text[start..], delimiter, State::Record).rows == 0 {
+    if fields::survey(&head.text[start.offset..], dialect.delimiter, State::Record).rows == 0 {
         return Err(Error::NoRows { path: path.into() });
     }
-    let columns = names.into_iter().zip(kinds(head, start, first.len(), delimiter));
-    let columns = columns.map(|(name, kind)| Column::new(name, kind, DataType::Utf8)).collect();
-    Ok(Sample { columns, named, guess, data_start: start, first_line })
+    let counts = counts::count(head, start.offset, line.cells.len(), &dialect);
+    let emptied: Vec<usize> = (0..counts.len()).filter(|&j| counts[j].is_emptied()).collect();
+    if head.whole && emptied.len() == counts.len() {
+        return Err(Error::AllMissing { path: path.into() });
+    }
+    let is_index = named && (line.row_names || counts[0].is_numbering(&line.cells[0]));
+    let names = if named {
+        read_names(path, &line.cells, encoding, is_index)?
+    } else {
+        default_names(line.cells.len())
+    };
+    let words = counts::words(&names, &counts);
+    let columns = names.into_iter().zip(counts);
+    let column = |(name, counts): (String, CellCounts)| Column::new(name, counts.kind(), DataType::Utf8);
+    let mut columns: Vec<Column> = columns.map(column).collect();
+    columns[0].is_index = is_index;
+    if line.row_names {
+        recognised.push(Recognised::RowNames(columns[0].name.clone()));
+    }
+    recognised.extend(commas(&columns, &decimals));
+    let emptied: Vec<String> = emptied.into_iter().map(|j| columns[j].name.clone()).collect();
+    recognised.extend((!emptied.is_empty()).then_some(Recognised::Emptied(emptied)));
+    recognised.extend(words);
+    Ok(Sample { columns, dialect, named, guess, recognised, start })
+}
+
+/// What separates the cells: what somebody says, what the text says itself, or what is recognised.
+fn delimiter(
+    path: &Path,
+    head: &Head,
+    start: Start,
+    (promised, told): (u8, Option<Delimiter>),
+    options: &ReadOptions,
+    recognised: &mut Vec<Recognised>,
+) -> Result<Delimiter> {
+    let by_contents = |promised| recognise::delimiter(head, start.offset, promised, options);
+    if let Some(given) = options.delimiter {
+        let is_absent = || head.few_records(start.offset, given.byte()).iter().all(|r| r.len() == 1);
+        return match by_contents(given) {
+            Separation::Other(found) if is_absent() => {
+                Err(Error::AbsentDelimiter { path: path.into(), given, found })
+            }
+            _ => Ok(given),
+        };
+    }
+    if let Some(told) = told {
+        return Ok(told);
+    }
+    let promised = Delimiter::of(promised);
+    match by_contents(promised) {
+        Separation::Promised => Ok(promised),
+        Separation::Other(found) => {
+            recognised.push(Recognised::Delimiter(found));
+            Ok(found)
+        }
+        Separation::Open(first, second) => Err(Error::OpenDelimiter { path: path.into(), first, second }),
+    }
+}
+
+fn decimals(
+    path: &Path,
+    head: &Head,
+    start: Start,
+    delimiter: Delimiter,
+    options: &ReadOptions,
+    recognised: &mut Vec<Recognised>,
+) -> Result<Decimals> {
+    match options.decimal {
+        Some(DecimalMark::Comma) if delimiter == Delimiter::COMMA => {
+            Err(Error::SameMark { path: path.into() })
+        }
+        Some(mark) => Ok(Decimals { mark, open: Vec::new() }),
+        None => {
+            let decimals = recognise::decimals(head, start.offset, delimiter, options);
+            if decimals.mark != DecimalMark::Point {
+                recognised.push(Recognised::Decimal(decimals.mark));
+            }
+            Ok(decimals)
+        }
+    }
+}
+
+/// Columns that are text because nobody knows what their commas mean.
+fn commas(columns: &[Column], decimals: &Decimals) -> Option<Recognised> {
+    let open = decimals.open.iter().filter_map(|&j| columns.get(j));
+    let texts = open.filter(|column| matches!(column.kind, Kind::Other(_)));
+    let names: Vec<String> = texts.map(|column| column.name.clone()).collect();
+    (!names.is_empty()).then_some(Recognised::Commas(names))
+}
+
+/// The first line, one cell for each column.
+struct FirstLine<'a> {
+    cells: Record<'a>,
+    /// Where the next record starts.
+    end: usize,
+    decision: Decision,
+    /// Whether the first of the cells is not in the file: above the names of the rows, which R writes so.
+    row_names: bool,
+}
+
+impl<'a> FirstLine<'a> {
+    fn read(
+        path: &Path,
+        head: &'a Head,
+        start: Start,
+        dialect: &Dialect,
+        options: &ReadOptions,
+    ) -> Result<Self> {
+        let (mut cells, end) = first_record(path, head, start, dialect.delimiter, options)?;
+        let below = head.few_records(end, dialect.delimiter);
+        let mut quoted = header::quoted_above(&head.text, start.offset, end, dialect.delimiter);
+        let decide = |cells: &Record<'a>, quoted: &[bool]| match options.header {
+            Some(header) => Decision::obvious(header),
+            None if has_all(cells, dialect.encoding, options.features.as_deref()) => Decision::obvious(true),
+            None => header::decide(cells, quoted, &below, &dialect.rules),
+        };
+        if has_row_names(&head.text, end, cells.len(), &below, dialect) {
+            cells.insert(0, Cow::Borrowed(b""));
+            quoted.insert(0, false);
+            let decision = decide(&cells, &quoted);
+            if decision.header {
+                return Ok(Self { cells, end, decision, row_names: true });
+            }
+            cells.remove(0);
+            quoted.remove(0);
+        }
+        let decision = decide(&cells, &quoted);
+        Ok(Self { cells, end, decision, row_names: false })
+    }
+}
+
+/// Whether all records below a line have one cell more than it, and the first of them is no number of the
+/// table: in quotes, or text. A number could as well be cut by a decimal comma.
+fn has_row_names(text: &[u8], second: usize, width: usize, below: &[Record<'_>], dialect: &Dialect) -> bool {
+    let is_wider = !below.is_empty() && below.iter().all(|record| record.len() == width + 1);
+    let is_text = |record: &Record<'_>| dialect.rules.read(&record[0]) == Cell::Text;
+    let is_quoted = || fields::quoted(text, second, dialect.delimiter).first() == Some(&true);
+    is_wider && (below.iter().all(is_text) || is_quoted() || dialect.delimiter != b',')
 }
 
 /// Whether a line has the names of all features that a model needs.
-fn has_all(line: &[Cow<'_, [u8]>], features: Option<&[String]>) -> bool {
-    let cells: HashSet<&[u8]> = line.iter().map(|cell| cell.trim_ascii()).collect();
-    features.is_some_and(|features| features.iter().all(|name| cells.contains(name.as_bytes())))
-}
-
-/// Where the first line that is not blank starts, and its number.
-fn beginning(text: &[u8]) -> (usize, usize) {
-    let mut start = if text.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
-    let mut line = 1;
-    while let [b'\n', ..] | [b'\r', b'\n', ..] = text[start..] {
-        start += if text[start] == b'\n' { 1 } else { 2 };
-        line += 1;
-    }
-    (start, line)
+fn has_all(line: &[Cow<'_, [u8]>], encoding: CellEncoding, features: Option<&[String]>) -> bool {
+    let Some(features) = features else { return false };
+    let cells: HashSet<Cow<'_, str>> =
+        line.iter().filter_map(|cell| encoding.text(cell.trim_ascii())).collect();
+    features.iter().all(|name| cells.contains(name.as_str()))
 }
 
 /// The fields of the first record and where it ends, if it is not too long and has not too many fields.
 fn first_record<'a>(
     path: &Path,
     head: &'a Head,
-    (start, line): (usize, usize),
+    start: Start,
     delimiter: u8,
     options: &ReadOptions,
-) -> Result<(Vec<Cow<'a, [u8]>>, usize)> {
-    let text = &head.text;
-    let end = fields::record_end(text, start, delimiter, false);
+) -> Result<(Record<'a>, usize)> {
+    let (text, line) = (&head.text, start.line);
+    let end = fields::record_end(text, start.offset, delimiter, false);
     let end = match end {
         Some(end) if head.whole || text[end - 1] == b'\n' => end,
         None if head.whole => return Err(Error::Unclosed { path: path.into(), line }),
         _ => return Err(Error::LongRow { path: path.into(), line, most: options.piece_bytes }),
     };
-    check_width(path, 1 + memchr::memchr_iter(delimiter, &text[start..end]).count(), options)?;
-    let record = fields::record(text, start, delimiter);
+    let most = 1 + memchr::memchr_iter(delimiter, &text[start.offset..end]).count();
+    check_width(path, most, options)?;
+    let record = fields::record(text, start.offset, delimiter);
     record.ok_or_else(|| Error::Unclosed { path: path.into(), line })
 }
 
-/// The records below the first line that tell whether it is a header.
-fn below(head: &Head, start: usize, delimiter: u8) -> Vec<Vec<Cow<'_, [u8]>>> {
-    let mut cells = 0;
-    let few = |record: &Vec<Cow<'_, [u8]>>| {
-        cells += record.len();
-        cells <= HEADER_CELLS.max(record.len())
+fn default_names(count: usize) -> Vec<String> {
+    (0..count).map(default_name).collect()
+}
+
+/// The names of the columns; those without one are called by their position, row numbers `row`.
+fn read_names(
+    path: &Path,
+    header: &[Cow<'_, [u8]>],
+    encoding: CellEncoding,
+    is_index: bool,
+) -> Result<Vec<String>> {
+    let names = header.iter().enumerate().map(|(i, field)| read_name(path, i, field, encoding));
+    let mut names: Vec<String> = names.collect::<Result<_>>()?;
+    if is_index && header[0].trim_ascii().is_empty() {
+        name_index(&mut names);
+    }
+    Ok(names)
+}
+
+/// Calls a first column without a name what it holds, unless another one is called so.
+pub(crate) fn name_index(names: &mut [String]) {
+    const INDEX: &str = "row";
+    if names.iter().all(|name| name != INDEX) {
+        INDEX.clone_into(&mut names[0]);
+    }
+}
+
+fn read_name(path: &Path, index: usize, field: &[u8], encoding: CellEncoding) -> Result<String> {
+    let Some(name) = encoding.text(field) else {
+        let what = format!("the name of column {} is not in its encoding", index + 1);
+        return Err(Error::UnknownEncoding { path: path.into(), what });
     };
-    records(head, start, delimiter).take(HEADER_ROWS).take_while(few).collect()
-}
-
-/// The whole records from a place on, blank lines aside.
-fn records(head: &Head, start: usize, delimiter: u8) -> impl Iterator<Item = Vec<Cow<'_, [u8]>>> {
-    let text = &head.text;
-    let mut pos = start;
-    std::iter::from_fn(move || {
-        while pos < text.len() {
-            let (record, end) = fields::record(text, pos, delimiter)?;
-            let cut_off = !head.whole && end == text.len() && text.last() != Some(&b'\n');
-            let line = &text[pos..end - usize::from(text[end - 1] == b'\n')];
-            pos = end;
-            if !cut_off && !fields::is_blank(line) {
-                return Some(record);
-            }
-        }
-        None
-    })
-}
-
-fn check_text(path: &Path, head: &[u8]) -> Result<()> {
-    let what = match head {
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "it seems to be UTF-16; save it as UTF-8",
-        [0x1f, 0x8b, ..] => "it is compressed by gzip; give it the ending .gz",
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => "it is compressed by zstd; give it the ending .zst",
-        [b'P', b'A', b'R', b'1', ..] => "it is a Parquet file; give it the ending .parquet",
-        [b'A', b'R', b'R', b'O', b'W', b'1', ..] => "it is an Arrow file; give it the ending .arrow",
-        _ if memchr(0, head).is_some() => "it contains NUL bytes; is its ending right?",
-        _ => return Ok(()),
-    };
-    Err(Error::NotText { path: path.into(), what: what.into() })
-}
-
-fn read_names(path: &Path, header: &[Cow<'_, [u8]>]) -> Result<Vec<String>> {
-    header.iter().enumerate().map(|(i, field)| read_name(path, i, field)).collect()
-}
-
-fn read_name(path: &Path, index: usize, field: &[u8]) -> Result<String> {
-    let not_text = |what: &str| Error::NotText { path: path.into(), what: what.into() };
-    let name =
-        std::str::from_utf8(field).map_err(|_| not_text("the header is not UTF-8; convert the file"))?;
     match name.trim() {
         name if name.contains('\r') => {
-            Err(not_text("its lines end in bare carriage returns; convert them to line feeds"))
+            let what = "its lines end in bare carriage returns; convert them to line feeds";
+            Err(Error::NotText { path: path.into(), what: what.into() })
         }
         "" => Ok(default_name(index)),
         name => Ok(name.to_owned()),
     }
-}
-
-/// What the cells of a column are, so far.
-#[derive(Default, Clone)]
-struct CellCounts {
-    numbers: usize,
-    texts: usize,
-    first_text: Option<String>,
-}
-
-impl CellCounts {
-    fn add(&mut self, row: usize, field: &[u8]) {
-        match cell::read(field) {
-            Cell::Number(_) => self.numbers += 1,
-            Cell::Missing => {}
-            Cell::Text => {
-                self.texts += 1;
-                self.first_text.get_or_insert_with(|| format!("row {row} says '{}'", cell::show(field)));
-            }
-        }
-    }
-
-    /// Text among more numbers is a mistake in a numeric column: it will be told when the cell is read.
-    fn kind(self) -> Kind {
-        match self.first_text {
-            Some(text) if self.texts >= self.numbers => Kind::Other(text),
-            _ => Kind::Double,
-        }
-    }
-}
-
-/// A column is numeric unless half of the cells of the sample, missing values aside, are text.
-fn kinds(head: &Head, start: usize, n_columns: usize, delimiter: u8) -> Vec<Kind> {
-    let mut counts = vec![CellCounts::default(); n_columns];
-    for (i, record) in records(head, start, delimiter).take(SAMPLE_ROWS).enumerate() {
-        counts.iter_mut().zip(&record).for_each(|(count, field)| count.add(i + 1, field));
-    }
-    counts.into_iter().map(CellCounts::kind).collect()
 }

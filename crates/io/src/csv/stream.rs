@@ -7,9 +7,11 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use memchr::memrchr;
 
+use super::encoding::Malformed;
 use super::fields::{self, State};
+use super::head::Head;
 use super::parse::{self, Layout, Piece};
-use super::{layout, sample};
+use super::{encoding, layout, sample};
 use crate::batch::{Feed, Job};
 use crate::error::{Error, Result};
 use crate::format::{Compression, Format};
@@ -24,11 +26,13 @@ pub(crate) fn open(
     compression: Compression,
     options: &ReadOptions,
 ) -> Result<(Arc<Schema>, Access)> {
-    let mut reader = decompressed(path, compression, options)?;
-    let mut head = sample::read_head(&mut reader, delimiter, options).map_err(trouble(path, format))?;
+    let reader = decompressed(path, compression, options)?;
+    let mut reader = encoding::converted(path, reader, options.encoding, trouble(path, format))?;
+    let mut head = Head::read(&mut reader, delimiter, options).map_err(trouble(path, format))?;
     let sample = sample::examine(path, &head, delimiter, options)?;
-    let layout = Arc::new(layout(path, format, delimiter, &sample, options)?);
-    head.text.drain(..sample.data_start);
+    let start = sample.start;
+    let layout = Arc::new(layout(path, format, sample, options)?);
+    head.text.drain(..start.offset);
     let cutter = Cutter {
         reader,
         layout: Arc::clone(&layout),
@@ -36,7 +40,7 @@ pub(crate) fn open(
         size: options.chunk_bytes.max(1),
         longest: options.piece_bytes,
         row: 0,
-        line: sample.first_line,
+        line: start.line,
         ended: head.whole,
     };
     let schema = Arc::clone(&layout.schema);
@@ -76,6 +80,9 @@ fn window_log(options: &ReadOptions) -> u32 {
 /// What a failed read means: a decompressor's complaint is about the file, not about the disk.
 fn trouble(path: &Path, format: Format) -> impl Fn(std::io::Error) -> Error {
     move |source| match format {
+        _ if source.get_ref().is_some_and(|inner| inner.is::<Malformed>()) => {
+            Error::UnknownEncoding { path: path.into(), what: source.to_string() }
+        }
         Format::Delimited { compression: Compression::Zstd, .. }
             if source.to_string().contains(TOO_LARGE) =>
         {
@@ -128,7 +135,7 @@ impl Cutter {
                     &self.rest[..memrchr(b'\n', &self.rest[..end]).map_or(0, |i| i + 1)]
                 }
             };
-            let survey = fields::survey(piece, self.layout.delimiter, State::Record);
+            let survey = fields::survey(piece, self.layout.dialect.delimiter, State::Record);
             if survey.cut > 0 {
                 let piece = self.cut(survey.cut);
                 if piece.rows > 0 {
@@ -167,7 +174,7 @@ impl Cutter {
     fn cut(&mut self, at: usize) -> OwnedPiece {
         let rest = self.rest.split_off(at);
         let text = std::mem::replace(&mut self.rest, rest);
-        let survey = fields::survey(&text, self.layout.delimiter, State::Record);
+        let survey = fields::survey(&text, self.layout.dialect.delimiter, State::Record);
         let piece = OwnedPiece { text, rows: survey.rows, first_row: self.row, first_line: self.line };
         self.row += survey.rows;
         self.line += survey.lines;

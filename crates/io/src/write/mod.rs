@@ -57,7 +57,7 @@ impl Writer {
     /// An unknown ending, two columns of one name, text columns for NPY, or a path that cannot be written.
     pub fn create(path: impl AsRef<Path>, carried: &[CarriedColumn], numbers: &[String]) -> Result<Self> {
         let path = path.as_ref();
-        let format = Format::from_path(path)?;
+        let format = Format::of_output(path)?;
         let names: Vec<&str> = carried.iter().map(|c| &c.name).chain(numbers).map(String::as_str).collect();
         check_unique(path, &names)?;
         if format == Format::Npy {
@@ -73,6 +73,7 @@ impl Writer {
             Format::Parquet => parquet::create(output, schema()),
             Format::Arrow => arrow_file::create(output, schema()),
             Format::Npy => npy::create(output, names.len()),
+            Format::Spreadsheet => return Err(Error::ReadOnly { path: path.into() }),
         };
         let sink = sink.map_err(Error::write(path))?;
         let (n_carried, n_numbers) = (carried.len(), numbers.len());
