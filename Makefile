@@ -90,4 +90,4 @@ install: ## the command, into cargo's bin folder
 
 clean: ## what the build and the demo made
 	cargo clean
-	rm -rf covary-demo $(VENV) $(VENV)-bench web/node_modules
+	rm -rf covary-demo $(VENV) $(VENV)-bench web/node_modules docs/reference/python

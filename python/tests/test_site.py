@@ -38,3 +38,18 @@ def test_learned_attributes_are_explained_in_the_docstring(known):
     explained = {attribute.name for attribute in NumpyDocString(inspect.getdoc(known))["Attributes"]}
     explained = {name.strip() for names in explained for name in names.split(",")}
     assert {name for name in learned if not name.startswith("_")} <= explained
+
+
+def test_the_reference_of_the_command_has_every_flag(monkeypatch):
+    pytest.importorskip("sphinx", reason="the site is not built here")
+    monkeypatch.syspath_prepend(str(pages.ROOT / "docs/extensions"))
+    help_ = importlib.import_module("command_help")
+    assert {"fit", "impute", "score", "demo", "man"} <= set(help_.commands())
+    for command in help_.commands():
+        text = help_.help_of(command)
+        drawn = [node for part in help_.parts(text) for node in help_._drawn(*part)]
+        explained = " ".join(term.astext() for node in drawn for term in node.findall(help_.nodes.term))
+        flags = set(re.findall(r"^ {2,6}(?:-\w, )?(--[a-z-]+)", text, re.M)) - {"--help", "--version"}
+        assert [flag for flag in sorted(flags) if not re.search(rf"{flag}(?![a-z-])", explained)] == [], command
+        told = re.sub(r"\W+", "", " ".join(node.astext() for node in drawn))
+        assert re.sub(r"\W+", "", text.splitlines()[0]) in told

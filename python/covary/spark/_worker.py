@@ -49,8 +49,8 @@ def answered(model, question, columns, fields, batch):
     found = getattr(model, question)(cells)
     if fields is None:
         return _lists(np.asarray(found, dtype=np.float64))
-    if isinstance(found, dict):
-        found = np.column_stack([found[name] for name in fields])
+    # A frame where set_output asks for one.
+    found = np.column_stack([found[name] for name in fields]) if isinstance(found, dict) else np.asarray(found)
     found = found.reshape(len(cells), len(fields)).astype(_number(question))
     return pa.StructArray.from_arrays([pa.array(found[:, j]) for j in range(len(fields))], fields)
 

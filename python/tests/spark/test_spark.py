@@ -255,6 +255,8 @@ def test_questions_add_columns_and_keep_the_others(spark):
     assert np.allclose(np.stack(found["z"]), model.transform(x))
     assert np.allclose(found["log_density"], model.score_samples(x))
     assert np.allclose(found["p_value"], model.outliers(x)["p_value"])
+    fitted.model.set_output(transform="pandas")  # which is for answers on one machine
+    assert np.allclose(fitted.outliers(df).toPandas()["p_value"], found["p_value"])
     filled = fitted.impute(df).toPandas()
     assert np.allclose(filled[[f"{name}_imputed" for name in NAMES]], model.impute(x))
     rebuilt = fitted.reconstruct(df).toPandas()
