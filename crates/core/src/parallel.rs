@@ -39,7 +39,7 @@ pub(crate) fn try_map<T: Send>(count: usize, task: impl Fn(usize) -> Result<T> +
 /// The same for what has to be changed: `task` gets each of the items once, with its number.
 pub(crate) fn map_mut<S: Send, T: Send>(items: &mut [S], task: impl Fn(usize, &mut S) -> T + Sync) -> Vec<T> {
     let items: Vec<Mutex<&mut S>> = items.iter_mut().map(Mutex::new).collect();
-    map(items.len(), |i| task(i, &mut *locked(&items[i])))
+    map(items.len(), |i| task(i, *locked(&items[i])))
 }
 
 /// The results of `leaf` for each number in `leaves`, merged along a binary tree that halves the range: rounding

@@ -238,8 +238,8 @@ impl Folds<'_> {
         for (q, grown) in self.grown.iter().enumerate() {
             let lines = self.table.iter().enumerate().filter(|(_, line)| line.latent == q);
             let lines: Vec<(usize, &GroupLine)> = lines.collect();
-            let starts = lines.iter().map(|(_, line)| &grown[line.groups - 1].mixture).collect();
-            let found = match self.select.family.refitted(q, starts, training, self.control) {
+            let starts: Vec<_> = lines.iter().map(|(_, line)| &grown[line.groups - 1].mixture).collect();
+            let found = match self.select.family.refitted(q, &starts, training, self.control) {
                 Err(Error::TooFewCells { .. } | Error::Components { .. }) => continue,
                 found => found?,
             };

@@ -94,10 +94,10 @@ fn said(table: &Table, schema: &Schema) -> String {
 /// Without being told a table is read rightly, or refused, or it is said what is open.
 #[test]
 fn no_table_is_read_wrongly_in_silence() {
-    let (mut right, mut others) = (0, Vec::new());
+    let mut others = Vec::new();
     for table in tables() {
         match read(&table, &small(64)) {
-            Ok((schema, rows)) if is_right(&table, &schema, &rows) => right += 1,
+            Ok((schema, rows)) if is_right(&table, &schema, &rows) => {}
             Ok((schema, _)) => {
                 let said = said(&table, &schema);
                 assert!(!said.is_empty(), "{}: {:?}", table.file, schema.features);
@@ -107,8 +107,6 @@ fn no_table_is_read_wrongly_in_silence() {
             Err(error) => others.push(error.to_string().replace(&path("").display().to_string(), "")),
         }
     }
-    let refused = tables().iter().filter(|table| table.refused).count();
-    println!("{right} right, {refused} refused, others:\n{}", others.join("\n"));
     assert!(others.len() <= 8, "{} of {} are not read:\n{}", others.len(), tables().len(), others.join("\n"));
 }
 

@@ -26,7 +26,7 @@ impl<M: MixtureMethod> Search<'_, M> {
         for k in 0..from.mixture.n_components() {
             starts.extend(self.splits(&from.mixture, &from.parts, k)?);
         }
-        self.best_of(starts)?.map(|found| self.settle(found)).transpose()
+        self.best_of(&starts)?.map(|found| self.settle(found)).transpose()
     }
 
     /// A mixture with component k split, for each axis along which that may gain.

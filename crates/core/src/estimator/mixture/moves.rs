@@ -21,7 +21,7 @@ impl<M: MixtureMethod> Search<'_, M> {
         }
         for _ in 0..ROUNDS {
             self.control.check()?;
-            let moved = match self.best_of(self.moves(&from)?) {
+            let moved = match self.best_of(&self.moves(&from)?) {
                 Err(Error::ShrunkComponent { .. }) => None,
                 moved => moved?,
             };

@@ -73,7 +73,7 @@ impl MixturePpca {
     pub(crate) fn refitted(
         &self,
         q: usize,
-        starts: Vec<&Mixture>,
+        starts: &[&Mixture],
         source: &dyn RowSource,
         control: &Control<'_>,
     ) -> Result<Vec<Option<Mixture>>> {
@@ -87,7 +87,7 @@ impl MixturePpca {
     fn refitted_by<M: MixtureMethod>(
         &self,
         pooled: &Pooled,
-        starts: Vec<&Mixture>,
+        starts: &[&Mixture],
         source: &dyn RowSource,
         control: &Control<'_>,
     ) -> Result<Vec<Option<Mixture>>> {

@@ -34,7 +34,7 @@ impl<M: MixtureMethod> Search<'_, M> {
             return Ok(found);
         }
         let drawn = random_mixtures(self.source, &found.mixture, pooled, (starts, seed))?;
-        let other = match self.best_of(drawn) {
+        let other = match self.best_of(&drawn) {
             // A component that shrinks from each start is no better opinion.
             Err(Error::ShrunkComponent { .. }) => None,
             other => other?,

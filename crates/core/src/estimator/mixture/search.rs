@@ -109,7 +109,7 @@ impl<'a, M: MixtureMethod> Search<'a, M> {
 
     /// The best optimum from several starts: short runs from all, long ones from the best of those. `None`
     /// where each leaves a component without rows.
-    pub(super) fn best_of(&self, starts: Vec<Mixture>) -> Result<Option<Optimum<M>>> {
+    pub(super) fn best_of(&self, starts: &[Mixture]) -> Result<Option<Optimum<M>>> {
         let short = |i: usize| self.short_run(starts[i].clone(), SHORT);
         let mut ends = usable(parallel::map(starts.len(), short))?;
         ends.truncate(KEPT);
