@@ -107,11 +107,11 @@ def read(
     >>> covary.PPCA(1).fit(rows).mean_
     array([3., 2.])
 
-    A file with semicolons, decimal commas and question marks:
+    A file with semicolons and decimal commas; without the keywords they would be recognised, with a warning:
 
-    >>> _ = open(path, "w").write("a;b\\n1,5;2\\n?;3\\n2,5;1\\n")
-    >>> covary.PPCA(1).fit(covary.read(path, delimiter=";", decimal=",", na="?")).mean_
-    array([2., 2.])
+    >>> _ = open(path, "w").write("a;b\\n1,5;2\\n3,5;3\\n2,5;1\\n")
+    >>> covary.PPCA(1).fit(covary.read(path, delimiter=";", decimal=",")).mean_
+    array([2.5, 2. ])
     """
     words = [na] if isinstance(na, (str, Real)) else na
     file = File(

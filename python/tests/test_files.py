@@ -200,15 +200,19 @@ def test_a_guess_about_the_header_is_told_once(tmp_path):
 
 def test_text_as_people_have_it(tmp_path):
     path = tmp_path / "european.csv"
-    path.write_bytes("größe;b;name\n1,5;2;x\n?;3;y\n2,5;-999;z\n".encode("latin-1"))
+    X = np.round(low_rank(30, 2, 1), 3)
+    X[1, 0], X[2, 1] = np.nan, np.nan
+    cell = lambda x, word: word if np.isnan(x) else f"{x:.3f}".replace(".", ",")
+    lines = ["größe;b;name", *(f"{cell(a, '?')};{cell(b, '-999')};x" for a, b in X)]
+    path.write_bytes("\n".join(lines).encode("latin-1"))
     told = dict(delimiter=";", decimal=",", na=["?", -999], encoding="latin-1")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         rows = covary.read(path, **told)
     assert rows.feature_names == ["größe", "b"] and rows.not_numeric == ["name"] and "not numeric: name" in repr(rows)
-    np.testing.assert_allclose(covary.PPCA(1).fit(rows).mean_, [2.0, 2.5], rtol=1e-6)
+    np.testing.assert_allclose(covary.PPCA(1).fit(rows).mean_, covary.PPCA(1).fit(X).mean_, rtol=1e-12)
     with pytest.warns(UserWarning) as caught:
-        assert covary.read(path, na="?").n_rows == 3
+        assert covary.read(path, na="?").n_rows == 30
     said = " ".join(str(warning.message) for warning in caught)
     for words in ("separated by ';'; delimiter=", "decimal mark is ','; decimal='.'", "windows-1252; encoding="):
         assert words in said
