@@ -2,7 +2,6 @@
 //! here.
 
 use std::error::Error;
-use std::path::Path;
 
 use covary_io::{Delimiter, Error as FileError, Format, Recognised, number_with_comma};
 
@@ -34,10 +33,14 @@ fn remedy(error: &FileError) -> Option<String> {
             format!("say --delimiter {} or --delimiter {}", quoted(*first), quoted(*second))
         }
         FileError::SameMark { .. } => "say what separates the cells with --delimiter, such as ';'".into(),
-        FileError::NoFeatures { path, selected: false, text: Some(_) } if is_text(path) => {
-            "if another mark separates its cells or their decimals, say so with --delimiter or --decimal"
-                .into()
-        }
+        FileError::NoFeatures { path, selected: false, text: Some(_) } => match Format::from_path(path) {
+            Ok(Format::Delimited { .. }) => {
+                "if another mark separates its cells or their decimals, say so with --delimiter or --decimal"
+                    .into()
+            }
+            Ok(Format::Spreadsheet) => "if the table is on another sheet, say which with --sheet".into(),
+            _ => return None,
+        },
         FileError::UnknownSheet { .. } => "--sheet takes a name or a number".into(),
         FileError::AllMissing { .. } => "they are those of --na".into(),
         FileError::UnknownEncoding { .. } => "--encoding does that".into(),
@@ -46,10 +49,6 @@ fn remedy(error: &FileError) -> Option<String> {
         }
         _ => return None,
     })
-}
-
-fn is_text(path: &Path) -> bool {
-    matches!(Format::from_path(path), Ok(Format::Delimited { .. }))
 }
 
 /// A cell may be a slip, a word for a missing value, or a number that is written otherwise.

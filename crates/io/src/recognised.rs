@@ -1,5 +1,6 @@
 //! What the contents of a file tell beyond its ending, in facts and in words.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use crate::dialect::{DecimalMark, Delimiter, TextEncoding};
@@ -37,6 +38,19 @@ pub enum Recognised {
     },
     /// The header has no name for the first column, which holds the names of the rows.
     RowNames(String),
+}
+
+impl Recognised {
+    /// The same without columns that are not read, if there is anything left to say.
+    pub(crate) fn without(mut self, left_out: &HashSet<&str>) -> Option<Self> {
+        match &mut self {
+            Self::Commas(columns) | Self::Emptied(columns) | Self::Word { columns, .. } => {
+                columns.retain(|name| !left_out.contains(name.as_str()));
+                (!columns.is_empty()).then_some(self)
+            }
+            _ => Some(self),
+        }
+    }
 }
 
 impl fmt::Display for Recognised {

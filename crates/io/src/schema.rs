@@ -454,13 +454,18 @@ fn must_be_numeric(path: &Path, column: &Column, role: &'static str) -> Result<(
 
 /// Whether so many columns can be described within the memory limit.
 pub(crate) fn check_width(path: &Path, found: usize, options: &ReadOptions) -> Result<()> {
-    /// Names, kinds and roles of a column, some of them several times.
-    const COLUMN_BYTES: usize = 1 << 10;
-    let most = options.part_bytes() / COLUMN_BYTES;
+    let most = most_columns(options);
     match found <= most {
         true => Ok(()),
         false => Err(Error::Wide { path: path.into(), found, most }),
     }
+}
+
+/// How many columns can be described within the memory limit.
+pub(crate) fn most_columns(options: &ReadOptions) -> usize {
+    /// Names, kinds and roles of a column, some of them several times.
+    const COLUMN_BYTES: usize = 1 << 10;
+    options.part_bytes() / COLUMN_BYTES
 }
 
 /// Names must tell columns apart.

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io;
 
 use covary::{Error, ErrorClass};
-use covary_io::{Recognised, number_with_comma};
+use covary_io::{Format, Recognised, number_with_comma};
 use pyo3::exceptions::{
     PyFileNotFoundError, PyIsADirectoryError, PyKeyboardInterrupt, PyMemoryError, PyOSError,
     PyPermissionError, PyValueError,
@@ -108,10 +108,14 @@ fn remedy(error: &covary_io::Error) -> Option<String> {
         FileError::UnknownEncoding { .. } => "encoding=... does that".into(),
         FileError::AllMissing { .. } => "they are those of na=[...]".into(),
         FileError::UnknownSheet { .. } => "sheet=... takes a name or a number from 1 on".into(),
-        FileError::NoFeatures { selected: false, text: Some(_), .. } => {
-            "if another mark separates its cells or their decimals, say so with delimiter=... or decimal=..."
-                .into()
-        }
+        FileError::NoFeatures { path, selected: false, text: Some(_) } => match Format::from_path(path) {
+            Ok(Format::Delimited { .. }) => {
+                "if another mark separates its cells or their decimals, say so with delimiter=... or decimal=..."
+                    .into()
+            }
+            Ok(Format::Spreadsheet) => "if the table is on another sheet, say which with sheet=...".into(),
+            _ => return None,
+        },
         FileError::Ragged { .. } => {
             "correct the row; if another mark separates the cells, say so with delimiter=...".into()
         }

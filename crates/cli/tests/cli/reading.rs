@@ -105,3 +105,23 @@ fn other_encodings() {
     let z = place.ok(&["transform", "m.covary", "y.csv"]);
     assert_eq!(z, place.ok(&["transform", "m.covary", "x.csv", "--encoding", "latin1"]));
 }
+
+/// A workbook of notes and a table, made by openpyxl.
+const WORKBOOK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../io/tests/tables/sheet-second.xlsx");
+
+#[test]
+fn spreadsheets() {
+    let place = Place::new();
+    place.fails(&["fit", WORKBOOK], 3, &["no numeric column", "say which with --sheet"]);
+    place.fails(&["fit", WORKBOOK, "--sheet", "3"], 2, &["no sheet '3'", "'Notes', 'Data'", "--sheet"]);
+    for sheet in ["Data", "2"] {
+        place.ok(&["fit", WORKBOOK, "--sheet", sheet, "-q", "1", "-o", "m.covary", "--quiet"]);
+        let z = place.ok(&["transform", "m.covary", WORKBOOK, "--sheet", sheet]);
+        assert_eq!((z.lines().count(), z.lines().next()), (9, Some("site,z1")));
+    }
+    place.fails(&["transform", "m.covary", WORKBOOK, "-o", "z.xlsx"], 2, &["'z.xlsx'", "only read", ".csv"]);
+    let workbook = WORKBOOK.replace("sheet-second", "sheet-first");
+    let output = place.run(&["fit", &workbook, "-q", "1", "-o", "m.covary"]);
+    let text = stderr(&output);
+    assert!(text.contains("the sheet 'Data' is read, not 'Notes'; --sheet says which"), "{text}");
+}

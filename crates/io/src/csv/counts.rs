@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::cell::{self, Cell};
 use super::head::Head;
+use super::recognise::Decimals;
 use super::sample::Dialect;
 use crate::recognised::Recognised;
 use crate::schema::Kind;
@@ -50,6 +51,19 @@ impl CellCounts {
     /// Whether words that somebody gave leave nothing of it.
     pub(super) fn is_emptied(&self) -> bool {
         self.given > 0 && self.numbers + self.texts == 0
+    }
+
+    /// The only text among numbers, more than once, or a code that lies far from the other numbers.
+    fn suspicious_word(&self) -> Option<String> {
+        match &self.word {
+            Word::One(word) if self.numbers > 0 && self.texts > 1 => Some(word.clone()),
+            Word::None => self.code.far().map(|code| code.to_string()),
+            _ => None,
+        }
+    }
+
+    fn is_text(&self) -> bool {
+        self.texts > 0 && self.texts >= self.numbers
     }
 
     /// Whether they number the rows below a header that has no name for them, as indices of data frames do.
@@ -116,15 +130,31 @@ impl Code {
     }
 }
 
+/// What is to be said of columns: commas that nobody understands, words for a missing value that leave nothing,
+/// and words and numbers that look like missing values.
+pub(super) fn remarks(
+    names: &[String],
+    counts: &[CellCounts],
+    decimals: &Decimals,
+) -> impl Iterator<Item = Recognised> {
+    let columns = |holds: &dyn Fn(usize) -> bool| -> Vec<String> {
+        (0..names.len()).filter(|&j| holds(j)).map(|j| names[j].clone()).collect()
+    };
+    let open = |j: usize| decimals.open.binary_search(&j).is_ok() && counts[j].is_text();
+    let commas = Some(columns(&open)).filter(|columns| !columns.is_empty());
+    let emptied = Some(columns(&|j| counts[j].is_emptied())).filter(|columns| !columns.is_empty());
+    commas
+        .map(Recognised::Commas)
+        .into_iter()
+        .chain(emptied.map(Recognised::Emptied))
+        .chain(words(names, counts))
+}
+
 /// Words and numbers in columns that look like missing values.
-pub(super) fn words(names: &[String], counts: &[CellCounts]) -> Vec<Recognised> {
+fn words(names: &[String], counts: &[CellCounts]) -> Vec<Recognised> {
     let mut words: Vec<(String, Vec<String>)> = Vec::new();
     for (name, counts) in names.iter().zip(counts) {
-        let word = match &counts.word {
-            Word::One(word) if counts.numbers > 0 && counts.texts > 1 => Some(word.clone()),
-            _ => counts.code.far().filter(|_| counts.texts == 0).map(|code| code.to_string()),
-        };
-        let Some(word) = word else { continue };
+        let Some(word) = counts.suspicious_word() else { continue };
         match words.iter_mut().find(|(known, _)| *known == word) {
             Some((_, columns)) => columns.push(name.clone()),
             None => words.push((word, vec![name.clone()])),

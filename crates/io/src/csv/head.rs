@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::Read;
 use std::path::Path;
 
-use memchr::{memchr, memrchr};
+use memchr::{memchr, memchr_iter, memrchr};
 
 use super::fields::{self, State};
 use crate::dialect::Delimiter;
@@ -109,6 +109,13 @@ impl Head {
             }
             None
         })
+    }
+
+    /// How many cells the first line has if this separates them.
+    pub(super) fn first_width(&self, start: usize, delimiter: Delimiter) -> usize {
+        let rest = &self.text[start..];
+        let line = &rest[..memchr(b'\n', rest).unwrap_or(rest.len())];
+        1 + memchr_iter(delimiter.byte(), line).count()
     }
 
     /// The first few of them.

@@ -13,6 +13,7 @@ mod recognise;
 mod sample;
 mod stream;
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -36,7 +37,9 @@ fn layout(
 ) -> Result<parse::Layout> {
     let (mut schema, roles) = schema::resolve(path, format, sample.named, &sample.columns, options)?;
     schema.header_guess = sample.guess;
-    schema.recognised = sample.recognised;
+    let left_out: HashSet<&str> = schema.left_out.iter().map(|column| column.name.as_str()).collect();
+    let about_others = sample.recognised.into_iter().filter_map(|one| one.without(&left_out));
+    schema.recognised = about_others.collect();
     let schema = Arc::new(schema);
     let names = sample.columns.into_iter().map(|column| column.name).collect();
     Ok(parse::Layout { schema, roles, names, dialect: sample.dialect })

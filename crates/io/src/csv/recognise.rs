@@ -3,7 +3,7 @@
 use super::cell::{Cell, CellRules};
 use super::head::{Head, Record};
 use crate::dialect::{DecimalMark, Delimiter};
-use crate::schema::ReadOptions;
+use crate::schema::{ReadOptions, most_columns};
 
 /// What may separate cells. A space does only where none of the others occurs.
 const CANDIDATES: [Delimiter; 5] =
@@ -36,10 +36,15 @@ struct Cut {
 /// numbers of columns that would otherwise be text.
 pub(super) fn delimiter(head: &Head, start: usize, promised: Delimiter, options: &ReadOptions) -> Separation {
     let barred = |d: Delimiter| options.decimal == Some(DecimalMark::Comma) && d == Delimiter::COMMA;
+    let is_narrow = |d: Delimiter| head.first_width(start, d) <= most_columns(options);
+    if !is_narrow(promised) {
+        return Separation::Promised;
+    }
     let cut = |delimiter| Cut::of(head, start, delimiter, promised, options);
     let ours = if barred(promised) { None } else { cut(promised) };
     let single = head.few_records(start, promised.byte()).iter().all(|record| record.len() == 1);
-    let others = CANDIDATES.into_iter().filter(|d| *d != promised && *d != Delimiter::SPACE && !barred(*d));
+    let is_other = |d: &Delimiter| *d != promised && *d != Delimiter::SPACE && !barred(*d) && is_narrow(*d);
+    let others = CANDIDATES.into_iter().filter(is_other);
     let best = others
         .filter_map(cut)
         .filter(|cut| cut.numbers > 0 || single)
@@ -52,7 +57,7 @@ pub(super) fn delimiter(head: &Head, start: usize, promised: Delimiter, options:
                 false => Separation::Other(best.delimiter),
             }
         }
-        (None, None) if is_spaced(head, start) => {
+        (None, None) if is_narrow(Delimiter::SPACE) && is_spaced(head, start) => {
             let spaced = cut(Delimiter::SPACE).filter(|cut| cut.numbers > 0);
             spaced.map_or(Separation::Promised, |cut| Separation::Other(cut.delimiter))
         }

@@ -17,7 +17,7 @@ use crate::dialect::{DecimalMark, Delimiter};
 use crate::error::{Error, Result};
 use crate::header::HeaderGuess;
 use crate::recognised::Recognised;
-use crate::schema::{Column, Kind, ReadOptions, check_width, default_name};
+use crate::schema::{Column, ReadOptions, check_width, default_name};
 
 /// What the beginning of a file tells.
 pub(super) struct Sample {
@@ -48,13 +48,9 @@ pub(super) fn examine(path: &Path, head: &Head, promised: u8, options: &ReadOpti
         return Err(Error::Empty { path: path.into() });
     }
     let mut recognised = Vec::new();
-    let encoding = CellEncoding::of(path, head, options.encoding, &mut recognised)?;
-    let delimiter = delimiter(path, head, start, (promised, told), options, &mut recognised)?;
-    let decimals = decimals(path, head, start, delimiter, options, &mut recognised)?;
-    let rules = CellRules::new(decimals.mark, &options.missing);
-    let dialect = Dialect { delimiter: delimiter.byte(), rules, encoding };
+    let (dialect, decimals) = dialect(path, head, start, (promised, told), options, &mut recognised)?;
     let line = FirstLine::read(path, head, start, &dialect, options)?;
-    let Decision { header: named, guess } = line.decision;
+    let named = line.decision.header;
     if named {
         start.line += memchr::memchr_iter(b'\n', &head.text[start.offset..line.end]).count();
         start.offset = line.end;
@@ -63,29 +59,39 @@ pub(super) fn examine(path: &Path, head: &Head, promised: u8, options: &ReadOpti
         return Err(Error::NoRows { path: path.into() });
     }
     let counts = counts::count(head, start.offset, line.cells.len(), &dialect);
-    let emptied: Vec<usize> = (0..counts.len()).filter(|&j| counts[j].is_emptied()).collect();
-    if head.whole && emptied.len() == counts.len() {
+    if head.whole && counts.iter().all(CellCounts::is_emptied) {
         return Err(Error::AllMissing { path: path.into() });
     }
     let is_index = named && (line.row_names || counts[0].is_numbering(&line.cells[0]));
-    let names = if named {
-        read_names(path, &line.cells, encoding, is_index)?
-    } else {
-        default_names(line.cells.len())
+    let names = match named {
+        true => read_names(path, &line.cells, dialect.encoding, is_index)?,
+        false => (0..line.cells.len()).map(default_name).collect(),
     };
-    let words = counts::words(&names, &counts);
-    let columns = names.into_iter().zip(counts);
-    let column = |(name, counts): (String, CellCounts)| Column::new(name, counts.kind(), DataType::Utf8);
-    let mut columns: Vec<Column> = columns.map(column).collect();
-    columns[0].is_index = is_index;
     if line.row_names {
-        recognised.push(Recognised::RowNames(columns[0].name.clone()));
+        recognised.push(Recognised::RowNames(names[0].clone()));
     }
-    recognised.extend(commas(&columns, &decimals));
-    let emptied: Vec<String> = emptied.into_iter().map(|j| columns[j].name.clone()).collect();
-    recognised.extend((!emptied.is_empty()).then_some(Recognised::Emptied(emptied)));
-    recognised.extend(words);
-    Ok(Sample { columns, dialect, named, guess, recognised, start })
+    recognised.extend(counts::remarks(&names, &counts, &decimals));
+    let column = |(name, counts): (String, CellCounts)| Column::new(name, counts.kind(), DataType::Utf8);
+    let mut columns: Vec<Column> = names.into_iter().zip(counts).map(column).collect();
+    columns[0].is_index = is_index;
+    Ok(Sample { columns, dialect, named, guess: line.decision.guess, recognised, start })
+}
+
+/// How the text is written, and which columns leave the decimal mark open.
+fn dialect(
+    path: &Path,
+    head: &Head,
+    start: Start,
+    delimiters: (u8, Option<Delimiter>),
+    options: &ReadOptions,
+    recognised: &mut Vec<Recognised>,
+) -> Result<(Dialect, Decimals)> {
+    let encoding = CellEncoding::of(path, head, options.encoding, recognised)?;
+    let delimiter = delimiter(path, head, start, delimiters, options, recognised)?;
+    check_width(path, head.first_width(start.offset, delimiter), options)?;
+    let decimals = decimals(path, head, start, delimiter, options, recognised)?;
+    let rules = CellRules::new(decimals.mark, &options.missing);
+    Ok((Dialect { delimiter: delimiter.byte(), rules, encoding }, decimals))
 }
 
 /// What separates the cells: what somebody says, what the text says itself, or what is recognised.
@@ -142,14 +148,6 @@ fn decimals(
             Ok(decimals)
         }
     }
-}
-
-/// Columns that are text because nobody knows what their commas mean.
-fn commas(columns: &[Column], decimals: &Decimals) -> Option<Recognised> {
-    let open = decimals.open.iter().filter_map(|&j| columns.get(j));
-    let texts = open.filter(|column| matches!(column.kind, Kind::Other(_)));
-    let names: Vec<String> = texts.map(|column| column.name.clone()).collect();
-    (!names.is_empty()).then_some(Recognised::Commas(names))
 }
 
 /// The first line, one cell for each column.
@@ -225,14 +223,9 @@ fn first_record<'a>(
         None if head.whole => return Err(Error::Unclosed { path: path.into(), line }),
         _ => return Err(Error::LongRow { path: path.into(), line, most: options.piece_bytes }),
     };
-    let most = 1 + memchr::memchr_iter(delimiter, &text[start.offset..end]).count();
-    check_width(path, most, options)?;
+    check_width(path, 1 + memchr::memchr_iter(delimiter, &text[start.offset..end]).count(), options)?;
     let record = fields::record(text, start.offset, delimiter);
     record.ok_or_else(|| Error::Unclosed { path: path.into(), line })
-}
-
-fn default_names(count: usize) -> Vec<String> {
-    (0..count).map(default_name).collect()
 }
 
 /// The names of the columns; those without one are called by their position, row numbers `row`.

@@ -79,10 +79,10 @@ fn window_log(options: &ReadOptions) -> u32 {
 
 /// What a failed read means: a decompressor's complaint is about the file, not about the disk.
 fn trouble(path: &Path, format: Format) -> impl Fn(std::io::Error) -> Error {
+    let is_malformed =
+        |source: &std::io::Error| matches!(source.get_ref(), Some(inner) if inner.is::<Malformed>());
     move |source| match format {
-        _ if source.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<Malformed>) => {
-            Error::UnknownEncoding { path: path.into(), what: source.to_string() }
-        }
+        _ if is_malformed(&source) => Error::UnknownEncoding { path: path.into(), what: source.to_string() },
         Format::Delimited { compression: Compression::Zstd, .. }
             if source.to_string().contains(TOO_LARGE) =>
         {

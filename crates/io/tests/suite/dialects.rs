@@ -1,7 +1,9 @@
 //! How text is written: delimiters, decimal marks, words for missing values and encodings, given and recognised.
 
 use crate::support::*;
-use covary_io::{DecimalMark, Delimiter, Error, MissingWords, ReadOptions, Recognised, Schema, open};
+use covary_io::{
+    DecimalMark, Delimiter, Error, MissingWords, ReadOptions, Recognised, Schema, Selection, open,
+};
 
 /// The schema, rows and carried text of a file of these bytes; compressed or cut otherwise it is the same.
 fn read(bytes: &[u8], options: &ReadOptions) -> (Schema, Vec<Row>, Vec<Texts>) {
@@ -125,6 +127,8 @@ fn what_looks_like_a_missing_value_is_told() {
     let told = |text: &str| by_default(text).0.recognised;
     assert_eq!(told("a,b\n1,?\n2,?\n3,2\n"), [word("?", "b")]);
     assert_eq!(told("a,b\n1,50\n-999,60\n3,70\n"), [word("-999", "a")]);
+    let dropped = ReadOptions { drop: Some(Selection::names(["b"])), ..ReadOptions::default() };
+    assert_eq!(read(b"a,b\n1,?\n2,?\n3,2\n", &dropped).0.recognised, []);
     for text in ["a,b\n-99,50\n-98,60\n-150,70\n", "a,b\n1,x\n2,y\n3,2\n", "t,b\nx,1\nx,2\nx,3\n"] {
         assert_eq!(told(text), [], "{text}");
     }
