@@ -111,11 +111,6 @@ impl Head {
         })
     }
 
-    /// Whether the first line ends within what was read.
-    pub(super) fn ends_first_line(&self, start: usize) -> bool {
-        self.whole || memchr(b'\n', &self.text[start..]).is_some()
-    }
-
     /// How many cells the first line has if this separates them.
     pub(super) fn first_width(&self, start: usize, delimiter: Delimiter) -> usize {
         let rest = &self.text[start..];

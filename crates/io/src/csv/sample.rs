@@ -86,9 +86,6 @@ fn dialect(
     options: &ReadOptions,
     recognised: &mut Vec<Recognised>,
 ) -> Result<(Dialect, Decimals)> {
-    if !head.ends_first_line(start.offset) {
-        return Err(Error::LongRow { path: path.into(), line: start.line, most: options.piece_bytes });
-    }
     let encoding = CellEncoding::of(path, head, options.encoding, recognised)?;
     let delimiter = delimiter(path, head, start, delimiters, options, recognised)?;
     check_width(path, head.first_width(start.offset, delimiter), options)?;
