@@ -88,7 +88,7 @@ fn dialect(
 ) -> Result<(Dialect, Decimals)> {
     let encoding = CellEncoding::of(path, head, options.encoding, recognised)?;
     let delimiter = delimiter(path, head, start, delimiters, options, recognised)?;
-    check_width(path, head.first_width(start.offset, delimiter), options)?;
+    first_end(path, head, start, delimiter.byte(), options)?;
     let decimals = decimals(path, head, start, delimiter, options, recognised)?;
     let rules = CellRules::new(decimals.mark, &options.missing);
     Ok((Dialect { delimiter: delimiter.byte(), rules, encoding }, decimals))
@@ -168,7 +168,9 @@ impl<'a> FirstLine<'a> {
         dialect: &Dialect,
         options: &ReadOptions,
     ) -> Result<Self> {
-        let (mut cells, end) = first_record(path, head, start, dialect.delimiter, options)?;
+        let record = fields::record(&head.text, start.offset, dialect.delimiter);
+        let (mut cells, end) =
+            record.ok_or_else(|| Error::Unclosed { path: path.into(), line: start.line })?;
         let below = head.few_records(end, dialect.delimiter);
         let mut quoted = header::quoted_above(&head.text, start.offset, end, dialect.delimiter);
         let decide = |cells: &Record<'a>, quoted: &[bool]| match options.header {
@@ -208,24 +210,16 @@ fn has_all(line: &[Cow<'_, [u8]>], encoding: CellEncoding, features: Option<&[St
     features.iter().all(|name| cells.contains(name.as_str()))
 }
 
-/// The fields of the first record and where it ends, if it is not too long and has not too many fields.
-fn first_record<'a>(
-    path: &Path,
-    head: &'a Head,
-    start: Start,
-    delimiter: u8,
-    options: &ReadOptions,
-) -> Result<(Record<'a>, usize)> {
+/// Where the first record ends, if it is not too long and has not too many fields.
+fn first_end(path: &Path, head: &Head, start: Start, delimiter: u8, options: &ReadOptions) -> Result<usize> {
     let (text, line) = (&head.text, start.line);
-    let end = fields::record_end(text, start.offset, delimiter, false);
-    let end = match end {
+    let end = match fields::record_end(text, start.offset, delimiter, false) {
         Some(end) if head.whole || text[end - 1] == b'\n' => end,
         None if head.whole => return Err(Error::Unclosed { path: path.into(), line }),
         _ => return Err(Error::LongRow { path: path.into(), line, most: options.piece_bytes }),
     };
     check_width(path, 1 + memchr::memchr_iter(delimiter, &text[start.offset..end]).count(), options)?;
-    let record = fields::record(text, start.offset, delimiter);
-    record.ok_or_else(|| Error::Unclosed { path: path.into(), line })
+    Ok(end)
 }
 
 /// The names of the columns; those without one are called by their position, row numbers `row`.
